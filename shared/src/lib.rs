@@ -1,0 +1,5 @@
+//! What both programs of watchalert share: the nouns, the configuration, the database, and the
+//! edges of the machine.
+
+pub mod model;
+pub mod platform;

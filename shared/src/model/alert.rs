@@ -1,0 +1,33 @@
+//! The one versioned contract between the two programs: what is worth telling.
+
+use super::{Category, Judge, Severity, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// An alert, as it stands in `outbox.payload`. Text, not markup: rendering belongs to the sender.
+///
+/// A field may be added with a default; a change of meaning needs a new [`Alert::VERSION`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alert {
+    /// [`Alert::VERSION`]; its presence tells an alert from a raw payload.
+    pub v: u32,
+    /// Six hexadecimal digits that a person sees, the same in every copy.
+    pub short_id: String,
+    pub severity: Severity,
+    pub category: Category,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// Where it comes from: the feed's title, else its host.
+    pub source: String,
+    /// Why it was judged so.
+    pub reason: String,
+    pub judge: Judge,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Timestamp>,
+}
+
+impl Alert {
+    pub const VERSION: u32 = 1;
+}

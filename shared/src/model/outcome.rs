@@ -1,0 +1,49 @@
+//! What came of an attempt, whose fault it was, and what follows for the row.
+
+use super::{Receipt, Timestamp};
+use std::time::Duration;
+
+/// What came of one attempt. A refusal is a value here; an `Err` would mean that we are broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Delivered(Receipt),
+    /// Not now: the same message may pass later.
+    Deferred(Fault),
+    /// Not so: the same message will never pass.
+    Rejected(Fault),
+}
+
+/// Why an attempt did not deliver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub blame: Blame,
+    /// What the receiver asked us to wait.
+    pub retry_after: Option<Duration>,
+    /// The request went out and nothing certain came back: it may have arrived.
+    pub maybe_delivered: bool,
+    /// For a person; never holds a secret.
+    pub detail: String,
+}
+
+/// Who must change for a delivery to pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// Repaired once or buried.
+    Message,
+    /// Suspends that destination.
+    Destination,
+    /// Feeds the breakers of bot and channel.
+    Channel,
+    /// A bug or a refusal that we do not recognise; never held against the receiver.
+    Ours,
+}
+
+/// What follows for the row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    Complete(Receipt),
+    RetryAt(Timestamp, Fault),
+    Bury(String, Fault),
+    /// Handed back unsent: costs nothing and is retried at once.
+    Release,
+}
