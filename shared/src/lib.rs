@@ -3,3 +3,4 @@
 
 pub mod model;
 pub mod platform;
+pub mod store;

@@ -1,1 +1,3 @@
-//! x
+//! What the tests of both programs stand on: a world per test, and stand-ins at the socket.
+
+pub mod world;

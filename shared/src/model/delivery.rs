@@ -71,7 +71,8 @@ pub struct Delivery {
     pub destination: Destination,
     pub priority: Priority,
     pub content: Content,
-    pub created_at: Timestamp,
+    /// From when its age counts: creation, else the moment it was meant for, else its revival.
+    pub owed_since: Timestamp,
     /// Attempts whose outcome is unknown because the channel did not say: copies that may have
     /// arrived. A crash of the sender is not counted here.
     pub unknown_outcomes: u32,
@@ -129,7 +130,8 @@ pub struct Attempt {
     pub n: i64,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// `ok`, `unknown`, `deferred`, `rejected` or `released`; `None` while it is under way.
+    /// `ok`, `unknown`, `interrupted`, `deferred`, `rejected` or `released`; `None` while it is
+    /// under way.
     pub outcome: Option<String>,
     pub detail: Option<String>,
 }

@@ -2,3 +2,5 @@
 
 pub mod clock;
 pub mod exit;
+pub mod lock;
+pub mod mount;

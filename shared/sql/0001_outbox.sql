@@ -1,0 +1,160 @@
+-- The outbox: what is owed to whom, what was tried, and the rules that no program and no
+-- person at the sqlite3 prompt can break. Times are REAL Unix seconds.
+--
+-- A stranger's  INSERT INTO outbox (chat_id, payload, next_attempt, created_at) VALUES (?,?,?,?)
+-- works as it stands and is delivered.
+
+CREATE TABLE alert(
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  dedup_key  TEXT NOT NULL UNIQUE,
+  payload    TEXT NOT NULL,                    -- the Alert as JSON
+  severity   TEXT NOT NULL,
+  title      TEXT NOT NULL,
+  source     TEXT NOT NULL,
+  link       TEXT,
+  seen       INTEGER NOT NULL DEFAULT 1,       -- how often it was offered
+  not_owed   TEXT,                             -- why it has no row in the outbox, when it has none
+  created_at REAL NOT NULL,
+  CONSTRAINT payload_is_an_object CHECK(json_valid(payload) AND json_type(payload)='object')
+) STRICT;
+
+CREATE INDEX alert_created ON alert(created_at);
+
+CREATE TABLE outbox(
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  idempotency_key TEXT UNIQUE,                 -- 'a:<alert>:<channel>:<chat>' | 'n:<event>:<about>:<channel>:<chat>'
+  kind         TEXT NOT NULL DEFAULT 'raw' CHECK(kind IN('raw','alert','digest','notice')),
+  alert_id     INTEGER REFERENCES alert(id),
+  parent_id    INTEGER REFERENCES outbox(id),  -- the digest this row was folded into
+  moved_to     INTEGER REFERENCES outbox(id),  -- the row on the fallback channel
+  told_by      INTEGER REFERENCES outbox(id),  -- the notice that told of this row's death
+  told_at      REAL,                           -- when it was told; without told_by: in log and status
+  channel      TEXT NOT NULL DEFAULT '',       -- '' until the sender fills in the default channel
+  chat_id      TEXT NOT NULL,                  -- destination inside the channel: chat, topic, mailbox
+  method       TEXT NOT NULL DEFAULT 'sendMessage',
+  payload      TEXT NOT NULL,
+  priority     INTEGER NOT NULL DEFAULT 2 CHECK(priority BETWEEN 0 AND 3), -- 0 critical, 1 high, 2 normal, 3 low
+  state        TEXT NOT NULL DEFAULT 'ready' CHECK(state IN('ready','leased','folded','moved','sent','dead','expired','cancelled')),
+  attempts     INTEGER NOT NULL DEFAULT 0,     -- only ever grows: it numbers the attempt rows
+  not_before   REAL NOT NULL DEFAULT 0,        -- intent: delayed delivery; healing leaves it alone
+  next_attempt REAL NOT NULL DEFAULT 0,        -- backoff
+  due_at       REAL GENERATED ALWAYS AS (max(not_before,next_attempt)) VIRTUAL,
+  expires_at   REAL,
+  revived_at   REAL,                           -- when a person last requeued it; its age counts from here
+  lease_epoch  INTEGER,
+  last_error   TEXT,
+  message_id   TEXT,                           -- the provider's receipt
+  created_at   REAL NOT NULL,
+  updated_at   REAL,
+  CONSTRAINT payload_is_an_object   CHECK(json_valid(payload) AND json_type(payload)='object'),
+  CONSTRAINT leased_iff_epoch       CHECK((state='leased')=(lease_epoch IS NOT NULL)),
+  CONSTRAINT folded_iff_parent      CHECK((state='folded')=(parent_id IS NOT NULL)),
+  CONSTRAINT moved_iff_target       CHECK((state='moved')=(moved_to IS NOT NULL)),
+  CONSTRAINT dead_has_a_reason      CHECK(state<>'dead' OR last_error IS NOT NULL),
+  CONSTRAINT dead_is_told           CHECK(state<>'dead' OR kind='notice' OR told_at IS NOT NULL),
+  CONSTRAINT alert_row_has_an_alert CHECK((kind='alert')=(alert_id IS NOT NULL)),
+  CONSTRAINT critical_never_expires CHECK(priority>0 OR expires_at IS NULL)
+) STRICT;
+
+-- A partial index serves only statements that say state='ready' literally.
+CREATE INDEX outbox_ready    ON outbox(channel, chat_id, priority, id, due_at) WHERE state='ready';
+CREATE INDEX outbox_due      ON outbox(due_at)    WHERE state='ready';
+CREATE INDEX outbox_leased   ON outbox(id)        WHERE state='leased';
+CREATE INDEX outbox_dead     ON outbox(id)        WHERE state='dead';
+CREATE INDEX outbox_parent   ON outbox(parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX outbox_moved    ON outbox(moved_to)  WHERE moved_to IS NOT NULL;
+CREATE INDEX outbox_told     ON outbox(told_by)   WHERE told_by IS NOT NULL;
+CREATE INDEX outbox_alert    ON outbox(alert_id)  WHERE alert_id IS NOT NULL;
+CREATE INDEX outbox_finished ON outbox(updated_at) WHERE state IN('sent','moved','cancelled','expired');
+
+-- Written before the network call. No outcome: under way. 'unknown': the channel did not say.
+-- 'interrupted': the sender ended in the middle. After either, the next copy is a possible repeat.
+CREATE TABLE attempt(
+  outbox_id INTEGER NOT NULL, n INTEGER NOT NULL, epoch INTEGER NOT NULL,
+  started_at REAL NOT NULL, ended_at REAL,
+  outcome TEXT CHECK(outcome IN('ok','unknown','interrupted','deferred','rejected','released')),
+  status INTEGER, retry_after REAL, detail TEXT,
+  PRIMARY KEY(outbox_id,n),
+  CONSTRAINT ended_iff_outcome CHECK((ended_at IS NULL)=(outcome IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX attempt_open ON attempt(epoch) WHERE ended_at IS NULL;
+
+-- One row per scope and key; written by the sender only, but for paused_until.
+CREATE TABLE gate(
+  scope TEXT NOT NULL CHECK(scope IN('bot','method','chat','channel')), key TEXT NOT NULL,
+  next_at REAL NOT NULL DEFAULT 0,             -- the limiter's next free moment
+  ring BLOB, rate REAL NOT NULL DEFAULT 1, clean_since REAL,
+  blocked_until REAL NOT NULL DEFAULT 0, breaker TEXT NOT NULL DEFAULT 'closed', strikes INTEGER NOT NULL DEFAULT 0,
+  reason TEXT, chat_type TEXT, alias_of TEXT,
+  paused_until REAL NOT NULL DEFAULT 0,        -- set by the operator
+  PRIMARY KEY(scope,key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sender_lease(
+  one INTEGER PRIMARY KEY CHECK(one=1), epoch INTEGER NOT NULL, holder TEXT NOT NULL, since REAL NOT NULL
+) STRICT;
+INSERT INTO sender_lease VALUES(1,0,'nobody',0);
+
+-- What ever came in and what was pruned, kept by triggers: in - pruned = rows, or something is lost.
+-- repeat_marked counts the copies that were sent with the mark of a possible repeat.
+CREATE TABLE ledger(name TEXT PRIMARY KEY, n INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO ledger VALUES('alert_in',0),('alert_pruned',0),('outbox_in',0),('outbox_pruned',0),('repeat_marked',0);
+
+CREATE TRIGGER alert_is_counted_in AFTER INSERT ON alert
+  BEGIN UPDATE ledger SET n=n+1 WHERE name='alert_in'; END;
+CREATE TRIGGER alert_is_counted_out AFTER DELETE ON alert
+  BEGIN UPDATE ledger SET n=n+1 WHERE name='alert_pruned'; END;
+CREATE TRIGGER row_is_counted_in AFTER INSERT ON outbox
+  BEGIN UPDATE ledger SET n=n+1 WHERE name='outbox_in'; END;
+CREATE TRIGGER row_is_counted_out AFTER DELETE ON outbox
+  BEGIN UPDATE ledger SET n=n+1 WHERE name='outbox_pruned'; DELETE FROM attempt WHERE outbox_id=OLD.id; END;
+
+CREATE TRIGGER rows_are_never_replaced BEFORE INSERT ON outbox
+  WHEN EXISTS(SELECT 1 FROM outbox WHERE id=NEW.id)
+    OR EXISTS(SELECT 1 FROM outbox WHERE idempotency_key=NEW.idempotency_key)
+  BEGIN SELECT RAISE(IGNORE); END;
+CREATE TRIGGER rows_start_ready BEFORE INSERT ON outbox WHEN NEW.state<>'ready'
+  BEGIN SELECT RAISE(ABORT,'outbox: a row starts ready'); END;
+-- Drivers that bind numbers as floats write -1001234567890.0.
+CREATE TRIGGER chat_ids_are_integers AFTER INSERT ON outbox WHEN NEW.chat_id GLOB '*[0-9].0'
+  BEGIN UPDATE outbox SET chat_id=substr(chat_id,1,length(chat_id)-2) WHERE id=NEW.id; END;
+CREATE TRIGGER identity_stays BEFORE UPDATE OF id,idempotency_key,kind,alert_id,created_at ON outbox
+  WHEN OLD.id IS NOT NEW.id OR OLD.idempotency_key IS NOT NEW.idempotency_key OR OLD.kind IS NOT NEW.kind
+    OR OLD.alert_id IS NOT NEW.alert_id OR OLD.created_at IS NOT NEW.created_at
+  BEGIN SELECT RAISE(ABORT,'outbox: id, key, kind, alert and creation time never change'); END;
+CREATE TRIGGER attempts_only_grow BEFORE UPDATE OF attempts ON outbox WHEN NEW.attempts<OLD.attempts
+  BEGIN SELECT RAISE(ABORT,'outbox: attempts only grow'); END;
+CREATE TRIGGER unfinished_rows_stay BEFORE DELETE ON outbox
+  WHEN OLD.state NOT IN('sent','moved','cancelled','expired')
+   AND NOT (OLD.state='folded' AND (SELECT state FROM outbox WHERE id=OLD.parent_id) IN('sent','moved','cancelled','expired'))
+  BEGIN SELECT RAISE(ABORT,'outbox: only finished rows may be deleted'); END;
+CREATE TRIGGER only_legal_moves BEFORE UPDATE OF state ON outbox
+  WHEN OLD.state<>NEW.state AND (OLD.state||'>'||NEW.state) NOT IN(
+   'ready>leased','ready>folded','ready>moved','ready>expired','ready>cancelled','ready>dead',
+   'leased>sent','leased>ready','leased>dead','folded>ready',
+   'dead>ready','expired>ready','dead>cancelled','expired>cancelled')
+  BEGIN SELECT RAISE(ABORT,'outbox: illegal transition'); END;
+CREATE TRIGGER alerts_are_immutable BEFORE UPDATE OF id,dedup_key,payload,severity,title,source,link,created_at ON alert
+  BEGIN SELECT RAISE(ABORT,'alert: an accepted alert never changes'); END;
+CREATE TRIGGER owed_alerts_stay BEFORE DELETE ON alert WHEN EXISTS(SELECT 1 FROM outbox WHERE alert_id=OLD.id)
+  BEGIN SELECT RAISE(ABORT,'alert: its rows in the outbox go first'); END;
+
+-- For the sqlite3 prompt: what waits, what is dead, what went out lately.
+CREATE VIEW queue AS
+  SELECT id, state, CASE priority WHEN 0 THEN 'critical' WHEN 1 THEN 'high' WHEN 2 THEN 'normal' ELSE 'low' END AS priority,
+         channel, chat_id, kind,
+         substr(coalesce(json_extract(payload,'$.title'), json_extract(payload,'$.text'), ''),1,80) AS text,
+         attempts, datetime(created_at,'unixepoch') AS created,
+         CASE WHEN due_at>unixepoch() THEN datetime(due_at,'unixepoch') ELSE 'now' END AS due, last_error
+    FROM outbox WHERE state IN('ready','leased','folded') ORDER BY outbox.priority, id;
+CREATE VIEW dead_letters AS
+  SELECT id, channel, chat_id, kind,
+         substr(coalesce(json_extract(payload,'$.title'), json_extract(payload,'$.text'), ''),1,80) AS text,
+         attempts, last_error, datetime(created_at,'unixepoch') AS created,
+         datetime(updated_at,'unixepoch') AS died, datetime(told_at,'unixepoch') AS told
+    FROM outbox WHERE state='dead' ORDER BY id;
+CREATE VIEW recent AS
+  SELECT id, state, channel, chat_id, kind,
+         substr(coalesce(json_extract(payload,'$.title'), json_extract(payload,'$.text'), ''),1,80) AS text,
+         attempts, message_id, datetime(created_at,'unixepoch') AS created, datetime(updated_at,'unixepoch') AS finished
+    FROM outbox WHERE state IN('sent','moved','cancelled','expired') ORDER BY updated_at DESC LIMIT 100;

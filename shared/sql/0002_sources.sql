@@ -1,0 +1,52 @@
+-- Where alerts come from: feeds, the items they showed, the verdicts on them, and the heartbeat.
+
+CREATE TABLE feed(
+  id            INTEGER PRIMARY KEY AUTOINCREMENT,
+  url           TEXT NOT NULL UNIQUE,          -- as the configuration says it
+  title         TEXT,                          -- as the feed says it
+  etag          TEXT, last_modified TEXT,
+  unconditional_at REAL,                       -- the last fetch without validators
+  guids_unreliable INTEGER NOT NULL DEFAULT 0, -- it repeated a guid once: its items go by link, for good
+  seeded_at     REAL,                          -- the first good fetch, whose items were not told
+  seed_told_at  REAL,                          -- when the notice about that went out
+  attempted_at  REAL, succeeded_at REAL, new_item_at REAL,
+  retry_at      REAL NOT NULL DEFAULT 0,       -- what the server asked for; else the schedule decides
+  failures      INTEGER NOT NULL DEFAULT 0,    -- in a row
+  last_error    TEXT
+) STRICT;
+
+CREATE TABLE item(
+  id            INTEGER PRIMARY KEY AUTOINCREMENT,
+  feed_id       INTEGER NOT NULL REFERENCES feed(id),
+  dedup_key     TEXT NOT NULL,
+  link_key      TEXT,                          -- the alias: the normalised link
+  title         TEXT NOT NULL, summary TEXT NOT NULL, link TEXT, guid TEXT, tags TEXT NOT NULL DEFAULT '[]',
+  published_at  REAL,
+  first_seen_at REAL NOT NULL, last_seen_at REAL NOT NULL,
+  state         TEXT NOT NULL CHECK(state IN('seeded','pending','judged')),
+  severity      TEXT, category TEXT, reason TEXT, judge TEXT, verdict_summary TEXT, judged_at REAL,
+  alert_id      INTEGER,                       -- the alert that tells it; it may have been pruned since
+  alert_pruned  INTEGER NOT NULL DEFAULT 0,
+  UNIQUE(feed_id,dedup_key),
+  CONSTRAINT judged_iff_verdict CHECK((state='judged')=(severity IS NOT NULL)),
+  CONSTRAINT told_iff_it_matters CHECK(state<>'judged' OR (severity='ignore')=(alert_id IS NULL))
+) STRICT;
+CREATE INDEX item_link    ON item(feed_id,link_key) WHERE link_key IS NOT NULL;
+CREATE INDEX item_pending ON item(id)       WHERE state='pending';
+CREATE INDEX item_alert   ON item(alert_id) WHERE alert_id IS NOT NULL;
+
+CREATE TABLE heartbeat(
+  name TEXT PRIMARY KEY, started_at REAL, finished_at REAL, report TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW feeds AS
+  SELECT id, coalesce(title,'') AS title, url,
+         CASE WHEN failures>0 THEN 'failing' WHEN succeeded_at IS NULL THEN 'new' ELSE 'ok' END AS health,
+         datetime(succeeded_at,'unixepoch') AS last_success, datetime(new_item_at,'unixepoch') AS last_new,
+         failures, last_error
+    FROM feed ORDER BY failures DESC, id;
+CREATE VIEW sources AS
+  SELECT feed.id, coalesce(feed.title,feed.url) AS source, count(item.id) AS items,
+         coalesce(sum(item.state='seeded'),0) AS seeded, coalesce(sum(item.state='pending'),0) AS pending,
+         coalesce(sum(item.severity='ignore'),0) AS ignored, count(item.alert_id) AS alerted
+    FROM feed LEFT JOIN item ON item.feed_id=feed.id GROUP BY feed.id;

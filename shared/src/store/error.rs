@@ -1,0 +1,105 @@
+//! What can go wrong with the database, as one clear sentence each.
+
+use rusqlite::ErrorCode;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Cloneable, because one failed commit answers every job that was in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    #[error("there is no database at {}: run `watchalert-ingest` once, or correct state.path", .0.display())]
+    Missing(PathBuf),
+    #[error("cannot open the database {}: {why}", .path.display())]
+    CannotOpen { path: PathBuf, why: String },
+    #[error("{} lies on a network file system ({kind}), where SQLite's locks cannot be trusted: move state.path to a local disk", .path.display())]
+    NetworkFileSystem { path: PathBuf, kind: String },
+    #[error("{} is not a SQLite database: state.path must name watchalert's own file", .0.display())]
+    NotADatabase(PathBuf),
+    #[error("the database {} is damaged ({detail}): stop both programs, keep a copy of the file, then restore a backup or rebuild it with `sqlite3 FILE .recover`", .path.display())]
+    Corrupt { path: PathBuf, detail: String },
+    #[error("the database {} has schema {found}, newer than the {known} of this program: install the newer watchalert again", .path.display())]
+    Newer {
+        path: PathBuf,
+        found: i64,
+        known: i64,
+    },
+    #[error("the database {} has schema {found}, older than the {known} of this program: run `watchalert-sender migrate`", .path.display())]
+    Older {
+        path: PathBuf,
+        found: i64,
+        known: i64,
+    },
+    #[error("the database {} was held by another process for {}: a `sqlite3` prompt with an open transaction, perhaps", .path.display(), humantime::format_duration(*.waited))]
+    Locked { path: PathBuf, waited: Duration },
+    #[error("no room left for the database {}: free some space on its disk; nothing was lost, work goes on by itself then", .0.display())]
+    Full(PathBuf),
+    #[error("the disk under the database {} failed: {detail}", .path.display())]
+    Disk { path: PathBuf, detail: String },
+    #[error("the database {} cannot be written: give this user write permission on the file and its folder", .0.display())]
+    ReadOnly(PathBuf),
+    #[error("another sender has taken over (this one had epoch {0}): this one must stop")]
+    Fenced(i64),
+    #[error("the database refused: {0}")]
+    Refused(String),
+    #[error("the writer thread has ended")]
+    WriterGone,
+    #[error("a bug in a database statement: {0}")]
+    Bug(String),
+}
+
+impl StoreError {
+    /// Whether the cause is the file or its disk, so that repeating the same work later can
+    /// succeed without anybody changing the work.
+    pub fn is_environmental(&self) -> bool {
+        matches!(
+            self,
+            Self::Locked { .. } | Self::Full(_) | Self::Disk { .. } | Self::ReadOnly(_)
+        )
+    }
+
+    /// Gives SQLite's error the sentence that fits it.
+    pub(super) fn from_sqlite(error: &rusqlite::Error, path: &Path) -> Self {
+        let path = path.to_owned();
+        let detail = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full(path),
+            Some(ErrorCode::SystemIoFailure) => Self::Disk { path, detail },
+            Some(ErrorCode::ReadOnly) => Self::ReadOnly(path),
+            Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, detail },
+            Some(ErrorCode::NotADatabase) => Self::NotADatabase(path),
+            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                Self::CannotOpen { path, why: detail }
+            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked {
+                path,
+                waited: Duration::ZERO,
+            },
+            Some(ErrorCode::ConstraintViolation) => Self::Refused(detail),
+            _ => Self::Bug(detail),
+        }
+    }
+}
+
+/// Statements inside a job do not know the file they run on; the writer and the pool fill it in.
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::from_sqlite(&error, Path::new(""))
+    }
+}
+
+impl StoreError {
+    /// The same error, naming the file.
+    pub(super) fn at(self, path: &Path) -> Self {
+        let path = path.to_owned();
+        match self {
+            Self::Full(_) => Self::Full(path),
+            Self::ReadOnly(_) => Self::ReadOnly(path),
+            Self::NotADatabase(_) => Self::NotADatabase(path),
+            Self::Disk { detail, .. } => Self::Disk { path, detail },
+            Self::Corrupt { detail, .. } => Self::Corrupt { path, detail },
+            Self::CannotOpen { why, .. } => Self::CannotOpen { path, why },
+            Self::Locked { waited, .. } => Self::Locked { path, waited },
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What is remembered of each feed between two ticks.
+
+use super::{Db, StoreError};
+use crate::model::Timestamp;
+use rusqlite::{Row, named_params};
+
+/// What the server gave to ask with the next time; sent back verbatim.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Validators {
+    pub etag: Option<String>,
+    pub last_modified: Option<String>,
+}
+
+/// A feed as the last tick left it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeedState {
+    pub id: i64,
+    pub url: String,
+    pub title: Option<String>,
+    pub validators: Validators,
+    /// The last fetch without validators.
+    pub unconditional_at: Option<Timestamp>,
+    /// A guid was repeated once, so links identify its items.
+    pub guids_unreliable: bool,
+    /// Its first items were taken as known.
+    pub seeded: bool,
+    pub attempted_at: Option<Timestamp>,
+    /// Not before then, said the server; the epoch when it said nothing.
+    pub retry_at: Timestamp,
+    /// Failed fetches in a row.
+    pub failures: u32,
+}
+
+/// Makes sure that each URL has a row. Rows of feeds that left the configuration stay: their
+/// items are known should the feed come back.
+pub fn register(db: &Db, urls: &[String]) -> Result<(), StoreError> {
+    let mut statement =
+        db.prepare_cached("INSERT INTO feed(url) VALUES(:url) ON CONFLICT(url) DO NOTHING")?;
+    for url in urls {
+        statement.execute(named_params! {":url": url})?;
+    }
+    Ok(())
+}
+
+/// Every feed ever registered.
+pub fn all(db: &Db) -> Result<Vec<FeedState>, StoreError> {
+    const ALL: &str = "\
+SELECT id,url,title,etag,last_modified,unconditional_at,guids_unreliable,seeded_at IS NOT NULL AS seeded,
+       attempted_at,retry_at,failures FROM feed";
+    let mut statement = db.prepare_cached(ALL)?;
+    let rows = statement.query_map([], state)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The server said that nothing changed.
+pub fn not_modified(
+    db: &Db,
+    id: i64,
+    validators: &Validators,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    const NOT_MODIFIED: &str = "\
+UPDATE feed SET etag=:etag,last_modified=:modified,attempted_at=:now,succeeded_at=:now,
+       failures=0,retry_at=0,last_error=NULL WHERE id=:id";
+    db.prepare_cached(NOT_MODIFIED)?.execute(named_params! {
+        ":etag": validators.etag, ":modified": validators.last_modified,
+        ":now": now.unix_seconds(), ":id": id,
+    })?;
+    Ok(())
+}
+
+/// The fetch or the parse failed. Nothing that is known is touched.
+pub fn failed(
+    db: &Db,
+    id: i64,
+    error: &str,
+    retry_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    const FAILED: &str = "\
+UPDATE feed SET attempted_at=:now,failures=failures+1,retry_at=:retry_at,last_error=:error WHERE id=:id";
+    db.prepare_cached(FAILED)?.execute(named_params! {
+        ":now": now.unix_seconds(), ":error": error, ":id": id,
+        ":retry_at": retry_at.unwrap_or_default().unix_seconds(),
+    })?;
+    Ok(())
+}
+
+/// Feeds whose first fetch has not been told yet, and how many items each brought.
+pub fn seeded_untold(db: &Db) -> Result<Vec<(i64, i64)>, StoreError> {
+    const UNTOLD: &str = "\
+SELECT id,(SELECT count(*) FROM item WHERE feed_id=feed.id) FROM feed
+ WHERE seeded_at IS NOT NULL AND seed_told_at IS NULL";
+    let mut statement = db.prepare_cached(UNTOLD)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+pub fn seed_told(db: &Db, ids: &[i64], now: Timestamp) -> Result<(), StoreError> {
+    let mut statement = db.prepare_cached(
+        "UPDATE feed SET seed_told_at=:now WHERE id=:id AND seed_told_at IS NULL",
+    )?;
+    for id in ids {
+        statement.execute(named_params! {":now": now.unix_seconds(), ":id": id})?;
+    }
+    Ok(())
+}
+
+fn state(row: &Row<'_>) -> rusqlite::Result<FeedState> {
+    let time = |name: &str| -> rusqlite::Result<Option<Timestamp>> {
+        let seconds: Option<f64> = row.get(name)?;
+        Ok(seconds.map(Timestamp::from_unix_seconds))
+    };
+    Ok(FeedState {
+        id: row.get("id")?,
+        url: row.get("url")?,
+        title: row.get("title")?,
+        validators: Validators {
+            etag: row.get("etag")?,
+            last_modified: row.get("last_modified")?,
+        },
+        unconditional_at: time("unconditional_at")?,
+        guids_unreliable: row.get("guids_unreliable")?,
+        seeded: row.get("seeded")?,
+        attempted_at: time("attempted_at")?,
+        retry_at: time("retry_at")?.unwrap_or_default(),
+        failures: row.get("failures")?,
+    })
+}

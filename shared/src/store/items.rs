@@ -1,0 +1,191 @@
+//! Items: stored with their feed's new validators in one transaction, judged in a later one.
+
+use super::feeds::Validators;
+use super::{Db, StoreError};
+use crate::model::{DedupKey, Entry, Item, Timestamp, Verdict};
+use rusqlite::{OptionalExtension, Row, named_params};
+use std::time::Duration;
+
+/// One good parse of one feed.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    pub feed_id: i64,
+    pub title: Option<String>,
+    pub items: Vec<Item>,
+    pub guids_unreliable: bool,
+    pub validators: Validators,
+    /// It was fetched without validators.
+    pub unconditional: bool,
+    /// A first parse seeds: its items are known, not told.
+    pub seed: bool,
+}
+
+/// What a parse brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// Items that wait for a verdict now.
+    pub new: usize,
+    pub known: usize,
+    pub seeded: usize,
+}
+
+const FEED: &str = "\
+UPDATE feed SET title=coalesce(:title,title),etag=:etag,last_modified=:modified,
+       guids_unreliable=max(guids_unreliable,:unreliable),
+       unconditional_at=CASE WHEN :unconditional THEN :now ELSE unconditional_at END,
+       seeded_at=coalesce(seeded_at,:now),
+       seed_told_at=CASE WHEN seeded_at IS NULL AND NOT :seed THEN :now ELSE seed_told_at END,
+       attempted_at=:now,succeeded_at=:now,failures=0,retry_at=0,last_error=NULL
+ WHERE id=:id RETURNING seeded_at IS NOT NULL";
+
+/// Membership decides what is new: key or alias, never a date.
+const KNOWN: &str = "\
+SELECT id,last_seen_at FROM item
+ WHERE feed_id=:feed AND (dedup_key=:key OR (:link IS NOT NULL AND link_key=:link)) LIMIT 1";
+
+const INSERT: &str = "\
+INSERT INTO item(feed_id,dedup_key,link_key,title,summary,link,guid,tags,published_at,first_seen_at,last_seen_at,state)
+VALUES(:feed,:key,:link_key,:title,:summary,:link,:guid,:tags,:published,:now,:now,:state)";
+
+/// How stale `last_seen_at` may be: a feed that shows 50 known items each tick must not cost 50
+/// writes each tick.
+const SEEN_PRECISION: Duration = Duration::from_hours(24);
+
+/// Stores a parse: validators and items together, so that no crash separates them.
+pub fn store(db: &Db, parsed: &Parsed, now: Timestamp) -> Result<Stored, StoreError> {
+    let first = is_first(db, parsed.feed_id)?;
+    db.prepare_cached(FEED)?.query_row(
+        named_params! {
+            ":title": parsed.title, ":etag": parsed.validators.etag,
+            ":modified": parsed.validators.last_modified, ":unreliable": parsed.guids_unreliable,
+            ":unconditional": parsed.unconditional, ":seed": parsed.seed,
+            ":now": now.unix_seconds(), ":id": parsed.feed_id,
+        },
+        |_| Ok(()),
+    )?;
+    let seeding = first && parsed.seed;
+    let mut stored = Stored::default();
+    for item in &parsed.items {
+        if is_known(db, parsed.feed_id, item, now)? {
+            stored.known += 1;
+            continue;
+        }
+        insert(db, parsed.feed_id, item, seeding, now)?;
+        if seeding {
+            stored.seeded += 1;
+        } else {
+            stored.new += 1;
+        }
+    }
+    if stored.new > 0 {
+        db.prepare_cached("UPDATE feed SET new_item_at=:now WHERE id=:id")?
+            .execute(named_params! {":now": now.unix_seconds(), ":id": parsed.feed_id})?;
+    }
+    Ok(stored)
+}
+
+fn is_first(db: &Db, feed_id: i64) -> Result<bool, StoreError> {
+    Ok(db
+        .prepare_cached("SELECT seeded_at IS NULL FROM feed WHERE id=:id")?
+        .query_row(named_params! {":id": feed_id}, |row| row.get(0))?)
+}
+
+fn is_known(db: &Db, feed_id: i64, item: &Item, now: Timestamp) -> Result<bool, StoreError> {
+    let link = item.link_key.as_ref().map(DedupKey::as_str);
+    let known: Option<(i64, f64)> = db
+        .prepare_cached(KNOWN)?
+        .query_row(
+            named_params! {":feed": feed_id, ":key": item.key.as_str(), ":link": link},
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()?;
+    let Some((id, last_seen)) = known else {
+        return Ok(false);
+    };
+    if now.since(Timestamp::from_unix_seconds(last_seen)) > SEEN_PRECISION {
+        db.prepare_cached("UPDATE item SET last_seen_at=:now WHERE id=:id")?
+            .execute(named_params! {":now": now.unix_seconds(), ":id": id})?;
+    }
+    Ok(true)
+}
+
+fn insert(
+    db: &Db,
+    feed_id: i64,
+    item: &Item,
+    seeding: bool,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let entry = &item.entry;
+    let tags =
+        serde_json::to_string(&entry.tags).map_err(|error| StoreError::Bug(error.to_string()))?;
+    db.prepare_cached(INSERT)?.execute(named_params! {
+        ":feed": feed_id, ":key": item.key.as_str(),
+        ":link_key": item.link_key.as_ref().map(DedupKey::as_str),
+        ":title": entry.title, ":summary": entry.summary, ":link": entry.link, ":guid": entry.guid,
+        ":tags": tags, ":published": entry.published.map(Timestamp::unix_seconds),
+        ":now": now.unix_seconds(), ":state": if seeding { "seeded" } else { "pending" },
+    })?;
+    Ok(())
+}
+
+/// An item that waits for its verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    pub id: i64,
+    pub feed_id: i64,
+    pub feed_url: String,
+    pub feed_title: Option<String>,
+    pub key: String,
+    pub entry: Entry,
+}
+
+/// The oldest items without a verdict, also those that an earlier tick left behind.
+pub fn pending(db: &Db, limit: u32) -> Result<Vec<Pending>, StoreError> {
+    const PENDING: &str = "\
+SELECT item.id,feed_id,feed.url,feed.title,dedup_key,item.title,summary,link,guid,tags,published_at
+  FROM item JOIN feed ON feed.id=feed_id WHERE state='pending' ORDER BY item.id LIMIT :limit";
+    let mut statement = db.prepare_cached(PENDING)?;
+    let rows = statement.query_map(named_params! {":limit": limit}, pending_row)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn pending_row(row: &Row<'_>) -> rusqlite::Result<Pending> {
+    let tags: String = row.get(9)?;
+    let published: Option<f64> = row.get(10)?;
+    Ok(Pending {
+        id: row.get(0)?,
+        feed_id: row.get(1)?,
+        feed_url: row.get(2)?,
+        feed_title: row.get(3)?,
+        key: row.get(4)?,
+        entry: Entry {
+            title: row.get(5)?,
+            summary: row.get(6)?,
+            link: row.get(7)?,
+            guid: row.get(8)?,
+            tags: serde_json::from_str(&tags).unwrap_or_default(),
+            published: published.map(Timestamp::from_unix_seconds),
+        },
+    })
+}
+
+/// Stores a verdict, and with it the alert that tells the item; run it in the transaction that
+/// enqueues that alert. `alert_id` is `None` exactly when the severity is `ignore`.
+pub fn judged(
+    db: &Db,
+    item_id: i64,
+    verdict: &Verdict,
+    alert_id: Option<i64>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    const JUDGED: &str = "\
+UPDATE item SET state='judged',severity=:severity,category=:category,reason=:reason,judge=:judge,
+       verdict_summary=:summary,judged_at=:now,alert_id=:alert WHERE id=:id AND state='pending'";
+    db.prepare_cached(JUDGED)?.execute(named_params! {
+        ":severity": verdict.severity.name(), ":category": verdict.category.name(),
+        ":reason": verdict.reason, ":judge": verdict.judge.name(), ":summary": verdict.summary,
+        ":now": now.unix_seconds(), ":alert": alert_id, ":id": item_id,
+    })?;
+    Ok(())
+}

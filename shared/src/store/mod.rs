@@ -1,0 +1,128 @@
+//! The database: the only place where the two programs meet, and the only place that knows SQL.
+//!
+//! Callers compose named functions of the submodules into one job:
+//! `store.write(|db| outbox::claim(db, …)).await`. Nothing inside a job waits for a network.
+
+mod error;
+pub mod feeds;
+pub mod heartbeats;
+pub mod invariants;
+pub mod items;
+mod migrate;
+mod open;
+pub mod outbox;
+mod pool;
+pub mod verify;
+mod writer;
+
+pub use error::StoreError;
+pub use migrate::SCHEMA;
+pub use open::{OLDEST_SQLITE, beside};
+pub use writer::PATIENCE;
+
+use pool::Readers;
+use r2d2::Pool;
+use std::path::{Path, PathBuf};
+use writer::Writer;
+
+/// A connection, seen from the programs: something to hand to the functions of this module.
+pub type Db = rusqlite::Connection;
+
+/// The open database: one writer thread, a few readers.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    writer: Writer,
+    readers: Pool<Readers>,
+}
+
+impl Store {
+    /// Creates, adopts or upgrades the file as needed, then opens it.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        migrate::migrate(path)?;
+        Self::open_existing(path)
+    }
+
+    /// Opens the file as it is: it must be there and have this program's schema.
+    pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self {
+            path: path.to_owned(),
+            writer: Writer::start(path)?,
+            readers: pool::readers(path),
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Runs `work` in a transaction and returns after its COMMIT; see the writer thread for how.
+    /// `work` may run twice, so it must write nothing but the database.
+    pub async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Db) -> Result<T, StoreError> + Send + 'static,
+    {
+        let result = self.writer.write(work).await;
+        result.map_err(|error| error.at(&self.path))
+    }
+
+    /// Runs `work` on a read-only connection, off the runtime's thread.
+    pub async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Db) -> Result<T, StoreError> + Send + 'static,
+    {
+        let readers = self.readers.clone();
+        let path = self.path.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            let db = readers.get().map_err(|error| StoreError::CannotOpen {
+                path: path.clone(),
+                why: error.to_string(),
+            })?;
+            work(&db).map_err(|error| error.at(&path))
+        });
+        reading.await.unwrap_or(Err(StoreError::WriterGone))
+    }
+
+    /// A number that changes when, and only when, another process has committed. Answering it
+    /// also shows that the writer thread is alive.
+    pub async fn data_version(&self) -> Result<i64, StoreError> {
+        self.writer
+            .look(|db| Ok(db.pragma_query_value(None, "data_version", |row| row.get(0))?))
+            .await
+    }
+
+    /// Moves what the write-ahead log holds into the file, as far as nobody is reading it.
+    pub async fn checkpoint(&self) -> Result<(), StoreError> {
+        self.writer
+            .look(|db| Ok(db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?))
+            .await
+    }
+}
+
+/// Opens the file read-only, for commands that only look: it works on a file, or for a user,
+/// that may not write.
+#[derive(Debug)]
+pub struct Viewer {
+    db: Db,
+    path: PathBuf,
+}
+
+impl Viewer {
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let db = open::read_only(path)?;
+        migrate::require_current(&db, path)?;
+        Ok(Self {
+            db,
+            path: path.to_owned(),
+        })
+    }
+
+    pub fn read<T>(
+        &self,
+        work: impl FnOnce(&Db) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        work(&self.db).map_err(|error| error.at(&self.path))
+    }
+}

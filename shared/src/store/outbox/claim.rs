@@ -1,0 +1,106 @@
+//! Claim: gates, row and attempt advance in one transaction, before the network is touched.
+
+use super::recover::Epoch;
+use super::row;
+use crate::model::{Delivery, Destination, Lease, Timestamp};
+use crate::store::{Db, StoreError};
+use rusqlite::{OptionalExtension, named_params};
+
+/// What a destination has for us.
+#[derive(Debug)]
+pub enum Claim {
+    Leased(Box<Lease<Delivery>>),
+    /// Nothing before then: a backoff, or a closed gate.
+    NotBefore(Timestamp),
+    Nothing,
+}
+
+/// Until when any of the gates of a destination is closed. A row for a scope need not exist.
+const GATE: &str = "\
+SELECT max(max(next_at,blocked_until,paused_until)) FROM gate
+ WHERE (scope='channel' AND key=:channel) OR (scope='bot' AND key=:channel)
+    OR (scope='method' AND key=:channel||'/sendMessage') OR (scope='chat' AND key=:channel||'/'||:chat)";
+
+/// The gravest, then the oldest, of those that are due: one in backoff never blocks the others.
+const NEXT: &str = "\
+SELECT id FROM outbox
+ WHERE state='ready' AND channel=:channel AND chat_id=:chat AND due_at<=:now
+ ORDER BY priority,id LIMIT 1";
+
+const NEXT_TIME: &str =
+    "SELECT min(due_at) FROM outbox WHERE state='ready' AND channel=:channel AND chat_id=:chat";
+
+const LEASE: &str = "\
+UPDATE outbox SET state='leased',lease_epoch=:epoch,attempts=attempts+1,updated_at=:now
+ WHERE id=:id AND state='ready' AND (SELECT epoch FROM sender_lease WHERE one=1)=:epoch
+RETURNING attempts";
+
+const ATTEMPT: &str =
+    "INSERT INTO attempt(outbox_id,n,epoch,started_at) VALUES(:id,:n,:epoch,:now)";
+
+const REPEAT: &str = "UPDATE ledger SET n=n+1 WHERE name='repeat_marked'";
+
+/// Leases the next due delivery of `destination`.
+///
+/// # Errors
+/// `Fenced` when another sender has taken over.
+pub fn claim(
+    db: &Db,
+    epoch: Epoch,
+    destination: &Destination,
+    now: Timestamp,
+) -> Result<Claim, StoreError> {
+    let (channel, chat) = (&destination.channel, &destination.chat_id);
+    let open_at: Option<f64> = db
+        .prepare_cached(GATE)?
+        .query_row(named_params! {":channel": channel, ":chat": chat}, |row| {
+            row.get(0)
+        })?;
+    let open_at = Timestamp::from_unix_seconds(open_at.unwrap_or(0.0));
+    if open_at > now {
+        return Ok(Claim::NotBefore(open_at));
+    }
+    let next: Option<i64> = db
+        .prepare_cached(NEXT)?
+        .query_row(
+            named_params! {":channel": channel, ":chat": chat, ":now": now.unix_seconds()},
+            |row| row.get(0),
+        )
+        .optional()?;
+    match next {
+        Some(id) => Ok(Claim::Leased(Box::new(lease(db, epoch, id, now)?))),
+        None => next_time(db, destination),
+    }
+}
+
+fn next_time(db: &Db, destination: &Destination) -> Result<Claim, StoreError> {
+    let time: Option<f64> = db.prepare_cached(NEXT_TIME)?.query_row(
+        named_params! {":channel": destination.channel, ":chat": destination.chat_id},
+        |row| row.get(0),
+    )?;
+    Ok(time.map_or(Claim::Nothing, |time| {
+        Claim::NotBefore(Timestamp::from_unix_seconds(time))
+    }))
+}
+
+fn lease(db: &Db, epoch: Epoch, id: i64, now: Timestamp) -> Result<Lease<Delivery>, StoreError> {
+    let attempt: Option<i64> = db
+        .prepare_cached(LEASE)?
+        .query_row(
+            named_params! {":epoch": epoch.number(), ":now": now.unix_seconds(), ":id": id},
+            |row| row.get(0),
+        )
+        .optional()?;
+    let attempt = attempt.ok_or(StoreError::Fenced(epoch.number()))?;
+    let raw = db
+        .prepare_cached(&format!("SELECT {} FROM outbox WHERE id=:id", row::COLUMNS))?
+        .query_row(named_params! {":id": id}, row::raw)?;
+    let delivery = row::delivery(db, raw)?;
+    db.prepare_cached(ATTEMPT)?.execute(named_params! {
+        ":id": id, ":n": attempt, ":epoch": epoch.number(), ":now": now.unix_seconds(),
+    })?;
+    if delivery.possible_repeat {
+        db.prepare_cached(REPEAT)?.execute([])?;
+    }
+    Ok(Lease::new(delivery, epoch.number(), attempt))
+}

@@ -1,0 +1,120 @@
+//! Enqueue: an alert and one row per destination, in one transaction; and notices.
+
+use crate::model::{Alert, Destination, Priority, Timestamp};
+use crate::store::{Db, StoreError};
+use rusqlite::{OptionalExtension, named_params};
+
+/// An alert and where it must go.
+#[derive(Clone, Debug)]
+pub struct Owed {
+    /// The identity of the story: a second alert with the same key is the same alert.
+    pub dedup_key: String,
+    pub alert: Alert,
+    pub priority: Priority,
+    /// One row each. Empty only together with `not_owed`.
+    pub to: Vec<Destination>,
+    /// Why nobody is owed this alert.
+    pub not_owed: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enqueued {
+    New {
+        alert_id: i64,
+        rows: usize,
+    },
+    /// The story was told before; no row was written.
+    Known {
+        alert_id: i64,
+    },
+}
+
+impl Enqueued {
+    pub fn alert_id(self) -> i64 {
+        match self {
+            Self::New { alert_id, .. } | Self::Known { alert_id } => alert_id,
+        }
+    }
+}
+
+const ALERT: &str = "\
+INSERT INTO alert(dedup_key,payload,severity,title,source,link,not_owed,created_at)
+VALUES(:key,:payload,:severity,:title,:source,:link,:not_owed,:now)
+ON CONFLICT(dedup_key) DO UPDATE SET seen=seen+1 RETURNING id,seen";
+
+const ROW: &str = "\
+INSERT INTO outbox(idempotency_key,kind,alert_id,channel,chat_id,payload,priority,next_attempt,created_at)
+VALUES(:key,'alert',:alert,:channel,:chat,:payload,:priority,:now,:now)
+ON CONFLICT(idempotency_key) DO NOTHING";
+
+/// Accepts an alert: once this commits it is owed until it is delivered or a person says otherwise.
+///
+/// # Errors
+/// `Bug` when nobody is owed it and no reason is given: such an alert would vanish silently.
+pub fn enqueue(db: &Db, owed: &Owed, now: Timestamp) -> Result<Enqueued, StoreError> {
+    if owed.to.is_empty() != owed.not_owed.is_some() {
+        return Err(StoreError::Bug(format!(
+            "alert {} must have destinations or the reason why it has none",
+            owed.dedup_key
+        )));
+    }
+    let alert = &owed.alert;
+    let payload = to_json(alert)?;
+    let (alert_id, seen): (i64, i64) = db.prepare_cached(ALERT)?.query_row(
+        named_params! {
+            ":key": owed.dedup_key, ":payload": payload, ":severity": alert.severity.name(),
+            ":title": alert.title, ":source": alert.source, ":link": alert.link,
+            ":not_owed": owed.not_owed, ":now": now.unix_seconds(),
+        },
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    if seen > 1 {
+        return Ok(Enqueued::Known { alert_id });
+    }
+    let mut rows = 0;
+    for destination in &owed.to {
+        rows += db.prepare_cached(ROW)?.execute(named_params! {
+            ":key": format!("a:{alert_id}:{}:{}", destination.channel, destination.chat_id),
+            ":alert": alert_id, ":channel": destination.channel, ":chat": destination.chat_id,
+            ":payload": payload, ":priority": owed.priority.rank(), ":now": now.unix_seconds(),
+        })?;
+    }
+    Ok(Enqueued::New { alert_id, rows })
+}
+
+/// Something watchalert says about itself.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// What happened and to what, for instance `seeded` and the tick: each is told once.
+    pub event: String,
+    pub about: String,
+    pub to: Destination,
+    pub alert: Alert,
+}
+
+const NOTICE: &str = "\
+INSERT INTO outbox(idempotency_key,kind,channel,chat_id,payload,priority,next_attempt,created_at)
+VALUES(:key,'notice',:channel,:chat,:payload,:priority,:now,:now)
+ON CONFLICT(idempotency_key) DO NOTHING RETURNING id";
+
+/// Enqueues a notice. `None`: it had been told before.
+pub fn notify(db: &Db, notice: &Notice, now: Timestamp) -> Result<Option<i64>, StoreError> {
+    let to = &notice.to;
+    let priority = notice.alert.severity.priority().unwrap_or(Priority::Low);
+    let id = db
+        .prepare_cached(NOTICE)?
+        .query_row(
+            named_params! {
+                ":key": format!("n:{}:{}:{}:{}", notice.event, notice.about, to.channel, to.chat_id),
+                ":channel": to.channel, ":chat": to.chat_id, ":payload": to_json(&notice.alert)?,
+                ":priority": priority.rank(), ":now": now.unix_seconds(),
+            },
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(id)
+}
+
+pub(super) fn to_json(alert: &Alert) -> Result<String, StoreError> {
+    serde_json::to_string(alert).map_err(|error| StoreError::Bug(error.to_string()))
+}

@@ -1,0 +1,37 @@
+//! The outbox protocol, whole: nothing else touches the table.
+//!
+//! ```text
+//!            claim(sender)                settle(sender)
+//!  ready ────────────────► leased ──────────────────► sent ──prune──► gone
+//!   ▲ │ ◄── defer/recover ────┘ └─ bury ─► dead ──discard(operator)─► cancelled ──prune──► gone
+//!   └─┴── requeue(operator): dead|expired → ready
+//! ```
+//!
+//! | file | moves |
+//! |---|---|
+//! | [`enqueue`] | nothing → ready |
+//! | [`claim`] | ready → leased, with its attempt row, before the network is touched |
+//! | [`settle`] | leased → sent, ready or dead, by the holder of the lease alone |
+//! | [`recover`] | leased → ready under a new epoch; backoff that no clock can reach |
+//! | [`waiting`] | none: says which destinations have something, and when |
+//! | [`operator`] | dead or expired → ready or cancelled; ready → cancelled |
+//! | [`prune`] | finished rows → gone, after their retention |
+//!
+//! Every function takes `now` and must run inside a job of [`Store::write`](super::Store::write).
+
+pub mod claim;
+pub mod enqueue;
+pub mod operator;
+pub mod prune;
+pub mod recover;
+pub mod settle;
+pub mod waiting;
+
+mod row;
+
+pub(in crate::store) use row::state;
+
+pub use claim::{Claim, claim};
+pub use enqueue::{Enqueued, Notice, Owed, enqueue, notify};
+pub use recover::{Epoch, heal, take_over};
+pub use settle::{Settled, settle};

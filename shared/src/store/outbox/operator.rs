@@ -1,0 +1,144 @@
+//! What a person sees of the outbox, and the moves that only a person makes.
+
+use super::row;
+use crate::model::{Attempt, Content, DeliveryState, Destination, Priority, Timestamp};
+use crate::store::{Db, StoreError};
+use rusqlite::{OptionalExtension, Row, named_params};
+
+/// A row as a person reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub id: i64,
+    pub state: DeliveryState,
+    pub kind: String,
+    pub priority: Priority,
+    pub destination: Destination,
+    pub content: Content,
+    pub attempts: i64,
+    pub created_at: Timestamp,
+    pub due_at: Timestamp,
+    pub last_error: Option<String>,
+    pub message_id: Option<String>,
+}
+
+/// Which rows to list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// Ready, leased and folded.
+    Waiting,
+    Dead,
+    /// Sent, moved, cancelled and expired; the last ones first.
+    Finished,
+}
+
+const COLUMNS: &str = "id,state,kind,priority,channel,chat_id,payload,attempts,created_at,due_at,last_error,message_id";
+
+/// At most `limit` rows.
+pub fn list(db: &Db, listed: Listed, limit: u32) -> Result<Vec<Entry>, StoreError> {
+    let filter = match listed {
+        Listed::Waiting => "state IN('ready','leased','folded') ORDER BY priority,id",
+        Listed::Dead => "state='dead' ORDER BY id",
+        Listed::Finished => {
+            "state IN('sent','moved','cancelled','expired') ORDER BY updated_at DESC,id DESC"
+        }
+    };
+    let statement = format!("SELECT {COLUMNS} FROM outbox WHERE {filter} LIMIT :limit");
+    let mut statement = db.prepare(&statement)?;
+    let mut rows = statement.query(named_params! {":limit": limit})?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(entry(row)?);
+    }
+    Ok(found)
+}
+
+/// One row with all its attempts; `None` when there is no such row.
+pub fn show(db: &Db, id: i64) -> Result<Option<(Entry, Vec<Attempt>)>, StoreError> {
+    const ATTEMPTS: &str =
+        "SELECT n,started_at,ended_at,outcome,detail FROM attempt WHERE outbox_id=:id ORDER BY n";
+    let mut statement = db.prepare(&format!("SELECT {COLUMNS} FROM outbox WHERE id=:id"))?;
+    let mut rows = statement.query(named_params! {":id": id})?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let found = entry(row)?;
+    let attempts = db
+        .prepare(ATTEMPTS)?
+        .query_map(named_params! {":id": id}, attempt)?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(Some((found, attempts)))
+}
+
+/// What became of one row that a person named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    Done,
+    Unknown,
+    /// The row is in a state from which this move does not start.
+    Not(DeliveryState),
+}
+
+/// Dead or expired → ready, due at once, its age counted from now.
+pub fn requeue(db: &Db, id: i64, now: Timestamp) -> Result<Moved, StoreError> {
+    const REQUEUE: &str = "\
+UPDATE outbox SET state='ready',next_attempt=:now,revived_at=:now,expires_at=NULL,told_at=NULL,told_by=NULL,updated_at=:now
+ WHERE id=:id AND state IN('dead','expired')";
+    shift(db, REQUEUE, id, now)
+}
+
+/// Ready, dead or expired → cancelled: it will not be sent, and that is a person's decision.
+pub fn discard(db: &Db, id: i64, now: Timestamp) -> Result<Moved, StoreError> {
+    const DISCARD: &str = "\
+UPDATE outbox SET state='cancelled',updated_at=:now WHERE id=:id AND state IN('ready','dead','expired')";
+    shift(db, DISCARD, id, now)
+}
+
+fn shift(db: &Db, statement: &str, id: i64, now: Timestamp) -> Result<Moved, StoreError> {
+    let changed = db
+        .prepare_cached(statement)?
+        .execute(named_params! {":id": id, ":now": now.unix_seconds()})?;
+    if changed == 1 {
+        return Ok(Moved::Done);
+    }
+    let found: Option<String> = db
+        .prepare_cached("SELECT state FROM outbox WHERE id=:id")?
+        .query_row(named_params! {":id": id}, |row| row.get(0))
+        .optional()?;
+    Ok(match found {
+        None => Moved::Unknown,
+        Some(name) => Moved::Not(row::state(&name)?),
+    })
+}
+
+fn entry(row: &Row<'_>) -> Result<Entry, StoreError> {
+    let payload: String = row.get("payload")?;
+    let state: String = row.get("state")?;
+    let priority: i64 = row.get("priority")?;
+    Ok(Entry {
+        id: row.get("id")?,
+        state: row::state(&state)?,
+        kind: row.get("kind")?,
+        priority: Priority::from_rank(priority).unwrap_or(Priority::Normal),
+        destination: Destination {
+            channel: row.get("channel")?,
+            chat_id: row.get("chat_id")?,
+        },
+        content: row::content(&payload),
+        attempts: row.get("attempts")?,
+        created_at: Timestamp::from_unix_seconds(row.get("created_at")?),
+        due_at: Timestamp::from_unix_seconds(row.get("due_at")?),
+        last_error: row.get("last_error")?,
+        message_id: row.get("message_id")?,
+    })
+}
+
+fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
+    let ended_at: Option<f64> = row.get(2)?;
+    Ok(Attempt {
+        n: row.get(0)?,
+        started_at: Timestamp::from_unix_seconds(row.get(1)?),
+        ended_at: ended_at.map(Timestamp::from_unix_seconds),
+        outcome: row.get(3)?,
+        detail: row.get(4)?,
+    })
+}

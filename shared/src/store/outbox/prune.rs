@@ -1,0 +1,50 @@
+//! Prune: finished rows leave after their retention, a hundred at a time, with their alerts.
+
+use crate::model::Timestamp;
+use crate::store::{Db, StoreError};
+use rusqlite::named_params;
+
+/// A transaction touches no more rows, so that others are not kept out.
+const AT_ONCE: i64 = 100;
+
+/// A row that another row still points to stays until that one has gone.
+const FINISHED: &str = "\
+DELETE FROM outbox WHERE id IN(
+ SELECT id FROM outbox AS old
+  WHERE state IN('sent','moved','cancelled','expired') AND updated_at<:before
+    AND NOT EXISTS(SELECT 1 FROM outbox WHERE parent_id=old.id)
+    AND NOT EXISTS(SELECT 1 FROM outbox WHERE moved_to=old.id)
+    AND NOT EXISTS(SELECT 1 FROM outbox WHERE told_by=old.id)
+  ORDER BY updated_at LIMIT :limit)";
+
+/// Folded members go before their digest.
+const FOLDED: &str = "\
+DELETE FROM outbox WHERE id IN(
+ SELECT member.id FROM outbox AS digest JOIN outbox AS member ON member.parent_id=digest.id
+  WHERE digest.state IN('sent','moved','cancelled','expired') AND digest.updated_at<:before
+    AND NOT EXISTS(SELECT 1 FROM outbox WHERE told_by=member.id)
+  LIMIT :limit)";
+
+/// Alerts of which no row is left.
+const ALERTS: &str = "\
+SELECT id FROM alert WHERE created_at<:before
+   AND NOT EXISTS(SELECT 1 FROM outbox WHERE alert_id=alert.id) ORDER BY id LIMIT :limit";
+
+/// Deletes what finished before `before`. Returns how many rows left; call again until it is 0.
+pub fn prune(db: &Db, before: Timestamp) -> Result<usize, StoreError> {
+    let before = before.unix_seconds();
+    let values = named_params! {":before": before, ":limit": AT_ONCE};
+    let mut gone = db.prepare_cached(FOLDED)?.execute(values)?;
+    gone += db.prepare_cached(FINISHED)?.execute(values)?;
+    let alerts: Vec<i64> = db
+        .prepare_cached(ALERTS)?
+        .query_map(values, |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for id in &alerts {
+        db.prepare_cached("UPDATE item SET alert_pruned=1 WHERE alert_id=:id")?
+            .execute(named_params! {":id": id})?;
+        db.prepare_cached("DELETE FROM alert WHERE id=:id")?
+            .execute(named_params! {":id": id})?;
+    }
+    Ok(gone + alerts.len())
+}

@@ -1,0 +1,69 @@
+//! Recovery: a new sender takes over under a new epoch; backoff that no clock reaches is healed.
+
+use crate::model::Timestamp;
+use crate::store::{Db, StoreError};
+use rusqlite::named_params;
+use std::time::Duration;
+
+/// No backoff is longer; waits of a whole chat, method, bot or channel are gates, not backoff.
+pub const LONGEST_BACKOFF: Duration = Duration::from_hours(2);
+
+/// The number that fences one sender from the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Epoch(i64);
+
+impl Epoch {
+    pub fn number(self) -> i64 {
+        self.0
+    }
+}
+
+const BUMP: &str = "\
+UPDATE sender_lease SET epoch=epoch+1,holder=:holder,since=:now WHERE one=1 RETURNING epoch";
+const INTERRUPTED: &str = "\
+UPDATE attempt SET ended_at=:now,outcome='interrupted',detail='the sender ended before the outcome was known'
+ WHERE ended_at IS NULL";
+const RECOVER: &str = "\
+UPDATE outbox SET state='ready',lease_epoch=NULL,updated_at=:now
+ WHERE state='leased' AND lease_epoch<>:epoch";
+
+/// What a new sender found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakenOver {
+    pub epoch: Epoch,
+    /// Attempts that were under way when the last sender ended: each may have arrived.
+    pub interrupted: usize,
+}
+
+/// Starts a new epoch and takes back what the last sender held. The caller holds the sender's
+/// file lock and has replayed the journal of completions, which carry the old epoch.
+pub fn take_over(db: &Db, holder: &str, now: Timestamp) -> Result<TakenOver, StoreError> {
+    let now_seconds = now.unix_seconds();
+    let epoch: i64 = db.query_row(
+        BUMP,
+        named_params! {":holder": holder, ":now": now_seconds},
+        |row| row.get(0),
+    )?;
+    let interrupted = db.execute(INTERRUPTED, named_params! {":now": now_seconds})?;
+    db.execute(
+        RECOVER,
+        named_params! {":now": now_seconds, ":epoch": epoch},
+    )?;
+    heal(db, now)?;
+    Ok(TakenOver {
+        epoch: Epoch(epoch),
+        interrupted,
+    })
+}
+
+const HEAL: &str = "\
+UPDATE outbox SET next_attempt=:latest WHERE state='ready' AND due_at>:latest AND next_attempt>:latest";
+
+/// Shortens backoff that lies beyond [`LONGEST_BACKOFF`], as after a clock that was wrong.
+/// Returns how many rows. `not_before` is somebody's intent and is left alone.
+pub fn heal(db: &Db, now: Timestamp) -> Result<usize, StoreError> {
+    let latest = now + LONGEST_BACKOFF;
+    Ok(db
+        .prepare_cached(HEAL)?
+        .execute(named_params! {":latest": latest.unix_seconds()})?)
+}

@@ -1,0 +1,97 @@
+//! Reads a row of the outbox into a `Delivery`.
+
+use crate::model::{
+    Alert, Content, Delivery, DeliveryKind, DeliveryState, Destination, Priority, Timestamp,
+};
+use crate::store::{Db, StoreError};
+use rusqlite::{Row, named_params};
+
+/// The columns that [`delivery`] reads, in its order.
+pub(super) const COLUMNS: &str =
+    "id,kind,channel,chat_id,priority,payload,max(created_at,not_before,coalesce(revived_at,0))";
+
+const HISTORY: &str = "\
+SELECT count(*) FILTER(WHERE outcome='unknown'),
+       count(*) FILTER(WHERE outcome='rejected'),
+       count(*) FILTER(WHERE outcome IN('unknown','interrupted'))
+  FROM attempt WHERE outbox_id=:id";
+
+/// The row as SQL holds it, before its payload is read.
+pub(super) struct Raw {
+    id: i64,
+    kind: String,
+    destination: Destination,
+    priority: i64,
+    payload: String,
+    owed_since: f64,
+}
+
+pub(super) fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
+    Ok(Raw {
+        id: row.get(0)?,
+        kind: row.get(1)?,
+        destination: Destination {
+            channel: row.get(2)?,
+            chat_id: row.get(3)?,
+        },
+        priority: row.get(4)?,
+        payload: row.get(5)?,
+        owed_since: row.get(6)?,
+    })
+}
+
+/// Adds what earlier attempts left behind.
+pub(super) fn delivery(db: &Db, raw: Raw) -> Result<Delivery, StoreError> {
+    let (unknown, unrecognised, maybe_arrived): (u32, u32, u32) = db
+        .prepare_cached(HISTORY)?
+        .query_row(named_params! {":id": raw.id}, |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+    Ok(Delivery {
+        id: raw.id,
+        kind: known(&raw.kind)?,
+        destination: raw.destination,
+        priority: Priority::from_rank(raw.priority)
+            .ok_or_else(|| StoreError::Bug(format!("priority {}", raw.priority)))?,
+        content: content(&raw.payload),
+        owed_since: Timestamp::from_unix_seconds(raw.owed_since),
+        unknown_outcomes: unknown,
+        unrecognised,
+        possible_repeat: maybe_arrived > 0,
+    })
+}
+
+/// An object with a `"v"` is an alert, any other is raw.
+pub(super) fn content(payload: &str) -> Content {
+    let value: serde_json::Value = match serde_json::from_str(payload) {
+        Ok(value) => value,
+        Err(error) => return Content::Unreadable(format!("the payload is not JSON: {error}")),
+    };
+    match value.get("v") {
+        None => Content::Raw {
+            text: value.get("text").map(|text| match text.as_str() {
+                Some(text) => text.to_owned(),
+                None => text.to_string(),
+            }),
+            body: payload.to_owned(),
+        },
+        Some(v) if *v == Alert::VERSION => match serde_json::from_value::<Alert>(value) {
+            Ok(alert) => Content::Alert(Box::new(alert)),
+            Err(error) => Content::Unreadable(format!("the alert cannot be read: {error}")),
+        },
+        Some(v) => Content::Unreadable(format!(
+            "the alert has version {v}, this program knows {}",
+            Alert::VERSION
+        )),
+    }
+}
+
+fn known(kind: &str) -> Result<DeliveryKind, StoreError> {
+    kind.parse()
+        .map_err(|_unknown| StoreError::Bug(format!("kind {kind:?}")))
+}
+
+pub(in crate::store) fn state(name: &str) -> Result<DeliveryState, StoreError> {
+    name.parse()
+        .map_err(|_unknown| StoreError::Bug(format!("state {name:?}")))
+}

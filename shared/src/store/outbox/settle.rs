@@ -1,0 +1,236 @@
+//! Settle: the holder of a lease, and nobody else, writes what came of its attempt.
+
+use super::enqueue::{Notice, notify, to_json};
+use crate::model::{
+    Alert, Category, Delivery, DeliveryKind, Destination, Fault, Judge, Lease, Receipt, Settlement,
+    Severity, Timestamp,
+};
+use crate::store::{Db, StoreError};
+use rusqlite::{OptionalExtension, named_params};
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    Sent,
+    Waits,
+    Dead,
+}
+
+const SENT: &str = "\
+UPDATE outbox SET state='sent',lease_epoch=NULL,message_id=:message,last_error=NULL,updated_at=:now
+ WHERE id=:id AND state='leased' AND lease_epoch=:epoch AND attempts=:n";
+
+const WAITS: &str = "\
+UPDATE outbox SET state='ready',lease_epoch=NULL,next_attempt=:at,last_error=coalesce(:error,last_error),updated_at=:now
+ WHERE id=:id AND state='leased' AND lease_epoch=:epoch AND attempts=:n";
+
+const DEAD: &str = "\
+UPDATE outbox SET state='dead',lease_epoch=NULL,last_error=:error,told_at=:now,told_by=:notice,updated_at=:now
+ WHERE id=:id AND state='leased' AND lease_epoch=:epoch AND attempts=:n";
+
+const ENDED: &str = "\
+UPDATE attempt SET ended_at=:now,outcome=:outcome,retry_after=:retry_after,detail=:detail
+ WHERE outbox_id=:id AND n=:n AND ended_at IS NULL";
+
+/// Our own completion, committed before although we never heard of it.
+const ALREADY_SENT: &str = "\
+SELECT 1 FROM outbox WHERE id=:id AND state='sent' AND attempts=:n AND message_id IS :message";
+
+/// Writes `settlement`. A death is told in the same transaction: by a notice to `notices`, or,
+/// when that is `None` because there is no other channel, by log and status.
+///
+/// # Errors
+/// `Fenced` when the row is no longer held under this lease: this sender must stop.
+pub fn settle(
+    db: &Db,
+    lease: &Lease<Delivery>,
+    settlement: &Settlement,
+    notices: Option<&Destination>,
+    now: Timestamp,
+) -> Result<Settled, StoreError> {
+    match settlement {
+        Settlement::Complete(receipt) => complete(db, lease, receipt, now),
+        Settlement::RetryAt(at, fault) => {
+            let error = Some(fault.detail.as_str());
+            wait(db, lease, *at, error, now)?;
+            end_attempt(db, lease, outcome_of(fault), Some(fault), now)?;
+            Ok(Settled::Waits)
+        }
+        Settlement::Release => {
+            wait(db, lease, now, None, now)?;
+            end_attempt(db, lease, "released", None, now)?;
+            Ok(Settled::Waits)
+        }
+        Settlement::Bury(reason, fault) => bury(db, lease, reason, fault, notices, now),
+    }
+}
+
+fn complete(
+    db: &Db,
+    lease: &Lease<Delivery>,
+    receipt: &Receipt,
+    now: Timestamp,
+) -> Result<Settled, StoreError> {
+    let (id, n) = (lease.held().id, lease.attempt());
+    let changed = db.prepare_cached(SENT)?.execute(named_params! {
+        ":message": receipt.message_id, ":now": now.unix_seconds(), ":id": id,
+        ":epoch": lease.epoch(), ":n": n,
+    })?;
+    if changed == 0 {
+        let ours = db
+            .prepare_cached(ALREADY_SENT)?
+            .query_row(
+                named_params! {":id": id, ":n": n, ":message": receipt.message_id},
+                |_| Ok(()),
+            )
+            .optional()?;
+        return ours.map_or(Err(StoreError::Fenced(lease.epoch())), |()| {
+            Ok(Settled::Sent)
+        });
+    }
+    end_attempt(db, lease, "ok", None, now)?;
+    Ok(Settled::Sent)
+}
+
+fn wait(
+    db: &Db,
+    lease: &Lease<Delivery>,
+    at: Timestamp,
+    error: Option<&str>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let changed = db.prepare_cached(WAITS)?.execute(named_params! {
+        ":at": at.unix_seconds(), ":error": error, ":now": now.unix_seconds(),
+        ":id": lease.held().id, ":epoch": lease.epoch(), ":n": lease.attempt(),
+    })?;
+    require_one(changed, lease)
+}
+
+fn bury(
+    db: &Db,
+    lease: &Lease<Delivery>,
+    reason: &str,
+    fault: &Fault,
+    notices: Option<&Destination>,
+    now: Timestamp,
+) -> Result<Settled, StoreError> {
+    let delivery = lease.held();
+    // A notice about a dead notice would go round in circles: log and status tell of it.
+    let notices = notices.filter(|_| delivery.kind != DeliveryKind::Notice);
+    let notice = match notices {
+        Some(to) => Some(death_notice(db, delivery, reason, to, now)?),
+        None => None,
+    };
+    let changed = db.prepare_cached(DEAD)?.execute(named_params! {
+        ":error": reason, ":now": now.unix_seconds(), ":notice": notice, ":id": delivery.id,
+        ":epoch": lease.epoch(), ":n": lease.attempt(),
+    })?;
+    require_one(changed, lease)?;
+    end_attempt(db, lease, outcome_of(fault), Some(fault), now)?;
+    if let Some(notice) = notice {
+        count_deaths(db, notice)?;
+    }
+    Ok(Settled::Dead)
+}
+
+/// A notice of deaths for this destination that has not been claimed yet: one more death joins it.
+const OPEN_NOTICE: &str = "\
+SELECT id FROM outbox WHERE state='ready' AND channel=:channel AND chat_id=:chat AND attempts=0
+   AND kind='notice' AND idempotency_key LIKE 'n:dead:%' LIMIT 1";
+
+fn death_notice(
+    db: &Db,
+    delivery: &Delivery,
+    reason: &str,
+    to: &Destination,
+    now: Timestamp,
+) -> Result<i64, StoreError> {
+    let open: Option<i64> = db
+        .prepare_cached(OPEN_NOTICE)?
+        .query_row(
+            named_params! {":channel": to.channel, ":chat": to.chat_id},
+            |row| row.get(0),
+        )
+        .optional()?;
+    if let Some(id) = open {
+        return Ok(id);
+    }
+    let notice = Notice {
+        event: "dead".to_owned(),
+        // A row that is revived and dies again is told again.
+        about: format!("{}.{}", delivery.id, now.unix_millis()),
+        to: to.clone(),
+        alert: death_alert(1, delivery.id, &delivery.destination.to_string(), reason),
+    };
+    notify(db, &notice, now)?.ok_or_else(|| StoreError::Bug("the same death twice".to_owned()))
+}
+
+const DEATHS: &str = "\
+SELECT count(*),min(id),max(channel||'/'||chat_id),max(last_error) FROM outbox WHERE told_by=:notice";
+
+/// Many deaths at once are one notice, which says how many.
+fn count_deaths(db: &Db, notice: i64) -> Result<(), StoreError> {
+    let (deaths, first, place, reason): (i64, i64, String, String) = db
+        .prepare_cached(DEATHS)?
+        .query_row(named_params! {":notice": notice}, |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })?;
+    let payload = to_json(&death_alert(deaths, first, &place, &reason))?;
+    db.prepare_cached("UPDATE outbox SET payload=:payload WHERE id=:notice")?
+        .execute(named_params! {":payload": payload, ":notice": notice})?;
+    Ok(())
+}
+
+fn death_alert(deaths: i64, first: i64, place: &str, reason: &str) -> Alert {
+    let title = match deaths {
+        1 => format!("An alert for {place} was given up (row {first})"),
+        many => format!("{many} alerts were given up, the first for {place} (row {first})"),
+    };
+    Alert {
+        v: Alert::VERSION,
+        short_id: format!("{:06x}", first & 0xff_ffff),
+        severity: Severity::High,
+        category: Category::Operations,
+        title,
+        summary: format!(
+            "Reason: {reason}. See `watchalert-sender queue list --dead`; then `queue retry` or `queue discard`."
+        ),
+        link: None,
+        source: "watchalert".to_owned(),
+        reason: "a dead letter is always told".to_owned(),
+        judge: Judge::Builtin,
+        published: None,
+    }
+}
+
+fn end_attempt(
+    db: &Db,
+    lease: &Lease<Delivery>,
+    outcome: &str,
+    fault: Option<&Fault>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let changed = db.prepare_cached(ENDED)?.execute(named_params! {
+        ":now": now.unix_seconds(), ":outcome": outcome,
+        ":retry_after": fault.and_then(|fault| fault.retry_after).map(|wait| wait.as_secs_f64()),
+        ":detail": fault.map(|fault| fault.detail.as_str()),
+        ":id": lease.held().id, ":n": lease.attempt(),
+    })?;
+    require_one(changed, lease)
+}
+
+fn outcome_of(fault: &Fault) -> &'static str {
+    use crate::model::Blame;
+    match (fault.maybe_delivered, fault.blame) {
+        (true, _) => "unknown",
+        (false, Blame::Message | Blame::Ours) => "rejected",
+        (false, Blame::Destination | Blame::Channel) => "deferred",
+    }
+}
+
+fn require_one(changed: usize, lease: &Lease<Delivery>) -> Result<(), StoreError> {
+    match changed {
+        1 => Ok(()),
+        _ => Err(StoreError::Fenced(lease.epoch())),
+    }
+}
