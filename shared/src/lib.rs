@@ -1,6 +1,7 @@
 //! What both programs of watchalert share: the nouns, the configuration, the database, and the
 //! edges of the machine.
 
+pub mod config;
 pub mod model;
 pub mod platform;
 pub mod store;

@@ -1,0 +1,219 @@
+//! The configuration: one TOML file for both programs, read into checked data, every problem
+//! told at once.
+//!
+//! A key is accepted only where something reads it: see [`Config`] for the shape, the fields for
+//! meanings and defaults, and `deploy/config.example.toml` for a file to start from.
+
+mod address;
+mod channel;
+mod error;
+mod feed;
+mod ingest;
+mod reader;
+mod route;
+mod rule;
+mod secret;
+mod suggest;
+mod value;
+
+pub use address::{is_private, names_private_host};
+pub use channel::{Channel, ChannelKind};
+pub use error::{ConfigError, Place, Problem};
+pub use feed::Feed;
+pub use ingest::Ingest;
+pub use route::Route;
+pub use rule::{Adjust, Match, Rule};
+pub use secret::{Program, Secret, SecretFile};
+
+use jiff::tz::TimeZone;
+use reader::{Read, Report, Section};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use toml::de::{DeTable, DeValue};
+use value::{DAY, TEN_YEARS, duration, text, timezone};
+
+/// Everything that a user decides, checked. Holds no secret, only where secrets are.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The name of one of `channels`: takes the alerts that no route takes.
+    pub default_channel: String,
+    /// For what people read; UTC by default.
+    pub timezone: TimeZone,
+    /// The database; `/var/lib/watchalert/state.db` by default.
+    pub state_path: PathBuf,
+    pub ingest: Ingest,
+    pub feeds: Vec<Feed>,
+    pub rules: Vec<Rule>,
+    /// In the order of their names; at least one.
+    pub channels: Vec<Channel>,
+    pub routes: Vec<Route>,
+    pub outbox: Outbox,
+    /// What is allowed but probably not meant, as sentences.
+    pub warnings: Vec<String>,
+}
+
+/// `[outbox]`: how long deliveries are tried and remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outbox {
+    /// The age at which an undelivered alert is given up, and that told; 72 h by default.
+    pub give_up_after: Duration,
+    /// How long finished rows are kept; 90 days by default.
+    pub retention: Duration,
+}
+
+/// What a configuration depends on beside its text.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// The directory of the file: relative paths start there.
+    pub directory: &'a Path,
+    /// `$CREDENTIALS_DIRECTORY`: secret files are looked up there first.
+    pub credentials: Option<&'a Path>,
+    /// Only secrets that this program needs are read.
+    pub program: Program,
+}
+
+impl Config {
+    /// Reads and checks the file at `path`, and that each secret which `program` needs can be
+    /// read; their values are not kept.
+    ///
+    /// # Errors
+    ///
+    /// One sentence when the file cannot be read, else every problem in it.
+    pub fn load(
+        path: &Path,
+        credentials_directory: Option<&Path>,
+        program: Program,
+    ) -> Result<Self, ConfigError> {
+        let unreadable = |why| ConfigError::Unreadable {
+            path: path.to_owned(),
+            why,
+        };
+        let text = fs::read_to_string(path).map_err(unreadable)?;
+        let whole_path = std::path::absolute(path).map_err(unreadable)?;
+        let around = Surroundings {
+            directory: whole_path.parent().unwrap_or(&whole_path),
+            credentials: credentials_directory,
+            program,
+        };
+        Self::parse(&text, &around).map_err(|problems| ConfigError::Refused {
+            path: path.to_owned(),
+            problems,
+        })
+    }
+
+    /// The same for a text; of the file system it sees only `state.path` and secret files.
+    ///
+    /// # Errors
+    ///
+    /// Every problem, in the order of the file. Never an empty list.
+    pub fn parse(text: &str, around: &Surroundings<'_>) -> Result<Self, Vec<Problem>> {
+        let report = Report::new(text);
+        let (root, errors) = DeTable::parse_recoverable(text);
+        for error in &errors {
+            report.syntax(text, error);
+        }
+        // What a broken text was meant to say is not guessed at.
+        let config = if errors.is_empty() {
+            read(Section::root(root.get_ref(), &report), around)
+        } else {
+            None
+        };
+        match (config, report.into_problems()) {
+            (Some(config), problems) if problems.is_empty() => Ok(config),
+            (_, problems) => Err(problems),
+        }
+    }
+}
+
+/// `None` only when something was refused.
+fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
+    let timezone = root.get("timezone", timezone).unwrap_or(TimeZone::UTC);
+    let state_path = read_state_path(&mut root, around);
+    let outbox = read_outbox(&mut root);
+    let ingest = ingest::read(&mut root);
+    let feeds = feed::read_all(&mut root, &ingest, around);
+    let rules = rule::read_all(&mut root);
+    let channels = channel::read_all(&mut root);
+    let default_channel = channel::read_default(&mut root, &channels);
+    let routes = route::read_all(&mut root, &channels);
+    root.finish();
+    let warnings = warnings(&feeds, &routes);
+    Some(Config {
+        default_channel: default_channel?,
+        timezone,
+        state_path,
+        ingest,
+        feeds,
+        rules,
+        channels: channels.sound,
+        routes,
+        outbox,
+        warnings,
+    })
+}
+
+fn read_state_path(root: &mut Section<'_>, around: &Surroundings<'_>) -> PathBuf {
+    let default = || PathBuf::from("/var/lib/watchalert/state.db");
+    let Some(mut section) = root.section("state", "[state]") else {
+        return default();
+    };
+    let path = section.get("path", |value| file_path(value, around.directory));
+    section.finish();
+    path.unwrap_or_else(default)
+}
+
+fn file_path(value: &DeValue<'_>, directory: &Path) -> Read<PathBuf> {
+    let path = directory.join(text(value)?);
+    if path.is_dir() {
+        let path = path.display();
+        return Err(format!(
+            "{path} is a directory; name a file in it, such as {path}/state.db"
+        ));
+    }
+    Ok(path)
+}
+
+fn read_outbox(root: &mut Section<'_>) -> Outbox {
+    let default = Outbox {
+        give_up_after: 3 * DAY,
+        retention: 90 * DAY,
+    };
+    let Some(mut section) = root.section("outbox", "[outbox]") else {
+        return default;
+    };
+    let mut age = |key, otherwise| {
+        let range = Duration::from_secs(1)..=TEN_YEARS;
+        section.get(key, duration(range)).unwrap_or(otherwise)
+    };
+    let outbox = Outbox {
+        give_up_after: age("give_up_after", default.give_up_after),
+        retention: age("retention", default.retention),
+    };
+    section.finish();
+    outbox
+}
+
+fn warnings(feeds: &[Feed], routes: &[Route]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if feeds.is_empty() {
+        warnings.push("no feed is configured, so nothing is watched; add [[feed]]".to_owned());
+        return warnings;
+    }
+    for (index, route) in routes.iter().enumerate() {
+        for tag in route.tag.iter().flatten() {
+            if feeds.iter().any(|feed| feed.tags.contains(tag)) {
+                continue;
+            }
+            let tags = feeds.iter().flat_map(|feed| &feed.tags);
+            let instead = suggest::nearest(tag, tags.map(String::as_str))
+                .map(|near| format!("; did you mean {near:?}?"))
+                .unwrap_or_default();
+            warnings.push(format!(
+                "route[{}].tag: no feed has the tag {tag:?}{instead}",
+                index + 1
+            ));
+        }
+    }
+    warnings
+}
