@@ -61,7 +61,13 @@ pub(super) fn read(root: &mut Section<'_>) -> Ingest {
             humantime::format_duration(ingest.deadline),
             humantime::format_duration(ingest.interval),
         );
-        section.refuse(told, format!("a tick may last {deadline} and the next starts after {interval}; make ingest.deadline shorter than ingest.interval"));
+        section.refuse(
+            told,
+            format!(
+                "a tick may last {deadline} and the next starts after {interval}; make \
+                 ingest.deadline shorter than ingest.interval"
+            ),
+        );
     }
     section.finish();
     ingest

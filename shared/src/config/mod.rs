@@ -164,7 +164,7 @@ fn read_state_path(root: &mut Section<'_>, around: &Surroundings<'_>) -> PathBuf
 }
 
 fn file_path(value: &DeValue<'_>, directory: &Path) -> Read<PathBuf> {
-    let path = directory.join(text(value)?);
+    let path: PathBuf = directory.join(text(value)?).components().collect();
     if path.is_dir() {
         let path = path.display();
         return Err(format!(

@@ -10,7 +10,7 @@ pub(super) fn instead_of<'n>(name: &str, known: impl IntoIterator<Item = &'n str
     }
 }
 
-/// The known name with the fewest edits, unless even that one differs in more than a third of
+/// The known name with the fewest edits, unless even that one differs in more than a quarter of
 /// its letters. Case does not count, and `-` is as good as `_`.
 pub(super) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let name = letters(name);
@@ -18,7 +18,7 @@ pub(super) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) 
         .into_iter()
         .map(|candidate| {
             let letters = letters(candidate);
-            let limit = (name.len().max(letters.len()) / 3).max(1);
+            let limit = (name.len().max(letters.len()) / 4).max(1);
             (distance(&name, &letters), limit, candidate)
         })
         .filter(|(distance, limit, _)| distance <= limit)

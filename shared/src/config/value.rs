@@ -86,7 +86,8 @@ pub(super) fn duration(range: RangeInclusive<Duration>) -> impl Fn(&DeValue<'_>)
                 humantime::format_duration(*range.end()),
             );
             return Err(format!(
-                "{text:?} means {meant}, which is too long; write \"{most}\" or shorter (m is minutes, M is months)"
+                "{text:?} means {meant}, which is too long; write \"{most}\" or shorter (m is \
+                 minutes, M is months)"
             ));
         }
         Ok(duration)
@@ -134,7 +135,10 @@ pub(super) fn timezone(value: &DeValue<'_>) -> Read<TimeZone> {
     TimeZone::get(&name).map_err(|_says_less| {
         let database = jiff::tz::db();
         if database.is_definitively_empty() {
-            return format!("{name:?} cannot be looked up: this machine has no time zone database; install the package tzdata");
+            return format!(
+                "{name:?} cannot be looked up: this machine has no time zone database; install \
+                 the package tzdata"
+            );
         }
         let names: Vec<String> = database.available().map(|zone| zone.to_string()).collect();
         let instead = match nearest(&name, names.iter().map(String::as_str)) {

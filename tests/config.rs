@@ -1,0 +1,310 @@
+//! The configuration files in `fixtures/config` and `deploy`: what is refused, and in what words.
+
+use shared::config::{
+    Adjust, ChannelKind, Config, ConfigError, Feed, Ingest, Problem, Program, Surroundings,
+};
+use shared::model::{Category, Severity};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+fn fixtures(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/config")
+        .join(folder)
+}
+
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/config.example.toml")
+}
+
+/// Every fixture of a folder, in the order of their names.
+fn files_of(folder: &str) -> io::Result<Vec<PathBuf>> {
+    let mut paths = fs::read_dir(fixtures(folder))?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn load(path: &Path) -> Result<Config, ConfigError> {
+    Config::load(path, None, Program::Both)
+}
+
+fn parse(text: &str) -> Result<Config, Vec<Problem>> {
+    let around = Surroundings {
+        directory: Path::new("/etc/watchalert"),
+        credentials: None,
+        program: Program::Both,
+    };
+    Config::parse(text, &around)
+}
+
+/// What is wrong with the file, or `None` when it was taken.
+fn refusal(path: &Path) -> Option<(String, Vec<Problem>)> {
+    match load(path) {
+        Ok(_) => None,
+        Err(ConfigError::Unreadable { .. }) => {
+            Some((format!("{path:?} is unreadable"), Vec::new()))
+        }
+        Err(error) => {
+            let told = error.to_string();
+            let ConfigError::Refused { problems, .. } = error else {
+                return None;
+            };
+            Some((told, problems))
+        }
+    }
+}
+
+#[test]
+fn every_bad_fixture_is_refused_for_the_reasons_it_names_and_for_no_other() {
+    let paths = files_of("bad").unwrap();
+    assert!(paths.len() >= 30, "only {} fixtures", paths.len());
+    let mut faults = Vec::new();
+    for path in &paths {
+        let name = path.file_stem().unwrap().display();
+        let text = fs::read_to_string(path).unwrap();
+        let expected: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# expect: "))
+            .collect();
+        assert!(!expected.is_empty(), "{name} expects nothing");
+        let Some((told, problems)) = refusal(path) else {
+            faults.push(format!("{name} is accepted"));
+            continue;
+        };
+        for part in &expected {
+            if !told.contains(part) {
+                faults.push(format!("{name}: expected {part:?} in\n{told}"));
+            }
+        }
+        // Two expectations may describe one problem; a problem that nobody expected is a cascade.
+        for problem in &problems {
+            let problem = problem.to_string();
+            if !expected.iter().any(|part| problem.contains(part)) {
+                faults.push(format!("{name}: unexpected: {problem}"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn every_problem_says_what_to_do_on_one_line_and_shows_no_secret() {
+    for path in files_of("bad").unwrap() {
+        let (_, problems) = refusal(&path).unwrap();
+        for problem in problems {
+            let told = problem.to_string();
+            assert!(
+                told.contains("; ") || told.ends_with('?'),
+                "no advice: {told}"
+            );
+            assert!(!told.contains('\n'), "several lines: {told}");
+            assert!(!told.contains("hunter2"), "shows a secret: {told}");
+        }
+    }
+}
+
+#[test]
+fn many_faults_are_told_at_once_in_the_order_of_the_file() {
+    let path = fixtures("bad/many-faults.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let (told, problems) = refusal(&path).unwrap();
+    let expected = text
+        .lines()
+        .filter(|line| line.starts_with("# expect: "))
+        .count();
+    assert_eq!(problems.len(), expected, "{told}");
+    assert!(
+        told.contains(&format!("has {expected} problems:")),
+        "{told}"
+    );
+    assert!(
+        problems.is_sorted_by_key(|problem| problem.at.line),
+        "{told}"
+    );
+}
+
+#[test]
+fn every_good_fixture_is_taken() {
+    for path in files_of("good").unwrap() {
+        if let Err(error) = load(&path) {
+            panic!("{error}");
+        }
+    }
+}
+
+#[test]
+fn the_example_is_taken_without_a_warning() {
+    let config = load(&example()).unwrap();
+    assert_eq!(config.warnings, Vec::<String>::new());
+    assert_eq!(config.feeds.len(), 2);
+    assert_eq!(config.default_channel, "screen");
+}
+
+/// A commented key of the example is either the default or an example: it must be acceptable.
+#[test]
+fn the_example_is_taken_with_every_commented_key_too() {
+    let text = fs::read_to_string(example()).unwrap();
+    let uncommented: Vec<&str> = text
+        .lines()
+        .map(|line| match line.strip_prefix('#') {
+            Some(key) if key.starts_with(|first: char| first.is_ascii_lowercase()) => key,
+            _ => line,
+        })
+        .filter(|line| !line.starts_with("authorization_file"))
+        .collect();
+    let config = parse(&uncommented.join("\n")).unwrap();
+    assert_eq!(
+        config.ingest.contact.as_deref(),
+        Some("https://example.org/about")
+    );
+    let without_contact = Ingest {
+        contact: None,
+        ..config.ingest
+    };
+    assert_eq!(without_contact, Ingest::default());
+}
+
+#[test]
+fn one_channel_is_enough_and_the_rest_has_defaults() {
+    let config = load(&fixtures("good/smallest.toml")).unwrap();
+    assert_eq!(config.default_channel, "screen");
+    assert_eq!(config.timezone.iana_name(), Some("UTC"));
+    assert_eq!(config.state_path, Path::new("/var/lib/watchalert/state.db"));
+    assert_eq!(config.ingest.interval, Duration::from_mins(2));
+    assert_eq!(config.ingest.deadline, Duration::from_secs(100));
+    assert_eq!(config.ingest.concurrency, 16);
+    assert_eq!(config.outbox.give_up_after, Duration::from_hours(72));
+    assert_eq!(config.outbox.retention, Duration::from_hours(90 * 24));
+    assert_eq!(
+        config.warnings,
+        ["no feed is configured, so nothing is watched; add [[feed]]"]
+    );
+}
+
+#[test]
+fn everything_that_can_be_written_is_read() {
+    let config = load(&fixtures("good/everything.toml")).unwrap();
+    assert_eq!(config.timezone.iana_name(), Some("Europe/Berlin"));
+    assert_eq!(config.state_path, fixtures("good/state.db"));
+    assert_eq!(config.ingest.deadline, Duration::from_secs(90));
+    let Feed {
+        url,
+        name,
+        tags,
+        interval,
+        authorization,
+    } = &config.feeds[0];
+    assert_eq!(url.as_str(), "https://example.org/advisories.atom");
+    assert_eq!(name.as_deref(), Some("Example advisories"));
+    assert_eq!(tags, &["security", "linux"]);
+    assert_eq!(*interval, Duration::from_mins(10));
+    assert_eq!(*authorization, None);
+    assert_eq!(config.feeds[1].interval, Duration::from_mins(5));
+    let names: Vec<&str> = config.rules.iter().map(|rule| rule.name.as_str()).collect();
+    assert_eq!(names, ["exploited", "rule 2", "rule 3"]);
+    let adjusts: Vec<_> = config.rules.iter().map(|rule| rule.severity).collect();
+    assert_eq!(
+        adjusts,
+        [
+            Some(Adjust::Floor(Severity::Critical)),
+            Some(Adjust::Drop),
+            Some(Adjust::Force(Severity::High))
+        ]
+    );
+    assert_eq!(config.rules[0].category, Some(Category::Vulnerability));
+    assert!(
+        config.rules[0]
+            .matches
+            .title
+            .as_ref()
+            .unwrap()
+            .is_match("Actively Exploited")
+    );
+    assert!(config.rules[1].beats_floor && !config.rules[2].beats_floor);
+    let channels = config.channels.iter();
+    let channels: Vec<_> = channels
+        .map(|channel| (channel.name.as_str(), &channel.kind))
+        .collect();
+    assert_eq!(
+        channels,
+        [
+            ("other_screen-2", &ChannelKind::Console),
+            ("screen", &ChannelKind::Console)
+        ]
+    );
+    assert_eq!(config.routes[0].to, ["screen", "other_screen-2"]);
+    assert_eq!(config.routes[1].severity, None);
+    assert_eq!(config.outbox.retention, Duration::from_hours(30 * 24));
+}
+
+#[test]
+fn a_missing_file_is_one_sentence() {
+    let told = load(Path::new("/no/such/config.toml"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        told.starts_with("there is no configuration at /no/such/config.toml;"),
+        "{told}"
+    );
+    assert!(told.contains("--config") && !told.contains('\n'), "{told}");
+}
+
+#[test]
+fn a_file_that_is_not_text_is_one_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config.toml");
+    fs::write(&path, b"timezone = \"\xff\"").unwrap();
+    let told = load(&path).unwrap_err().to_string();
+    assert!(
+        told.contains("is not UTF-8 text") && !told.contains('\n'),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_tag_that_no_feed_has_is_a_warning() {
+    let config = parse(
+        "[[feed]]\nurl = \"https://example.org/\"\ntags = [\"security\"]\n\
+         [channel.screen]\nkind = \"console\"\n\
+         [[route]]\ntag = [\"securty\"]\nto = [\"screen\"]\n",
+    )
+    .unwrap();
+    assert_eq!(
+        config.warnings,
+        ["route[1].tag: no feed has the tag \"securty\"; did you mean \"security\"?"]
+    );
+}
+
+/// Lines of the example and of the fixtures, in any mixture: the reader never panics, and says
+/// something whenever it refuses.
+#[test]
+fn no_text_makes_the_reader_panic_or_refuse_without_a_reason() {
+    let mut texts = vec![fs::read_to_string(example()).unwrap()];
+    for path in files_of("bad").unwrap() {
+        texts.push(fs::read_to_string(path).unwrap());
+    }
+    let lines: Vec<&str> = texts
+        .iter()
+        .flat_map(|text| text.lines())
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    let mut chance = fastrand::Rng::with_seed(7);
+    for _ in 0..2_000 {
+        let mut text: String = (0..chance.usize(1..30))
+            .map(|_| format!("{}\n", lines[chance.usize(..lines.len())]))
+            .collect();
+        if chance.bool() {
+            let mut letters: Vec<char> = text.chars().collect();
+            let at = chance.usize(..letters.len());
+            letters[at] = chance.char(..);
+            text = letters.into_iter().collect();
+        }
+        if let Err(problems) = parse(&text) {
+            assert!(!problems.is_empty(), "refused without a reason:\n{text}");
+        }
+    }
+}
