@@ -39,19 +39,21 @@ pub(super) fn read(root: &mut Section<'_>) -> Ingest {
     let Some(mut section) = root.section("ingest", "[ingest]") else {
         return default;
     };
+    let known = section.problems();
     let interval = section.get("interval", duration(MINUTE..=DAY));
     let deadline = section.get("deadline", duration(Duration::from_secs(1)..=DAY));
+    let durations_are_sound = section.problems() == known;
     let ingest = Ingest {
         interval: interval.unwrap_or(default.interval),
         deadline: deadline.unwrap_or(default.deadline),
         concurrency: section
             .get("concurrency", whole_number(1..=64))
             .unwrap_or(default.concurrency),
-        allow_private: section.get("allow_private", flag).unwrap_or_default(),
-        allow_file: section.get("allow_file", flag).unwrap_or_default(),
+        allow_private: permission(&mut section, "allow_private"),
+        allow_file: permission(&mut section, "allow_file"),
         contact: section.get("contact", contact),
     };
-    if ingest.deadline >= ingest.interval {
+    if durations_are_sound && ingest.deadline >= ingest.interval {
         let told = if section.has("deadline") {
             "deadline"
         } else {
@@ -71,6 +73,12 @@ pub(super) fn read(root: &mut Section<'_>) -> Ingest {
     }
     section.finish();
     ingest
+}
+
+/// No by default. A value that is refused counts as yes: no feed shall be refused for it too.
+fn permission(section: &mut Section<'_>, key: &'static str) -> bool {
+    let given = section.get(key, flag);
+    given.unwrap_or_else(|| section.has(key))
 }
 
 /// Text that can stand in the comment of a User-Agent header.

@@ -25,7 +25,7 @@ impl Report {
         }
     }
 
-    pub(super) fn problem(&self, at: Place, what: impl Into<String>) {
+    fn problem(&self, at: Place, what: impl Into<String>) {
         let what = what.into();
         self.problems.borrow_mut().push(Problem { at, what });
     }
@@ -54,7 +54,7 @@ impl Report {
     }
 
     /// The line of a byte, from 1, and where that line starts.
-    pub(super) fn line(&self, offset: usize) -> (usize, usize) {
+    fn line(&self, offset: usize) -> (usize, usize) {
         let line = self.line_starts.partition_point(|start| *start <= offset);
         let start = line.checked_sub(1).and_then(|at| self.line_starts.get(at));
         (line, start.copied().unwrap_or(0))
@@ -157,24 +157,17 @@ impl<'r> Section<'r> {
         };
         let mut list = Vec::new();
         for element in elements {
-            let read = convert(element.get_ref()).and_then(|read| {
-                if list.contains(&read) {
-                    Err(format!(
-                        "{} stands twice; remove one",
-                        shown(element.get_ref())
-                    ))
-                } else {
-                    Ok(read)
+            let what = match convert(element.get_ref()) {
+                Ok(read) if !list.contains(&read) => {
+                    list.push(read);
+                    continue;
                 }
-            });
-            match read {
-                Ok(read) => list.push(read),
-                Err(what) => {
-                    let mut at = self.at(key);
-                    at.line = Some(self.report.line(element.span().start).0);
-                    self.report.problem(at, what);
-                }
-            }
+                Ok(_) => format!("{} stands twice; remove one", shown(element.get_ref())),
+                Err(what) => what,
+            };
+            let mut at = self.at(key);
+            at.line = Some(self.report.line(element.span().start).0);
+            self.report.problem(at, what);
         }
         Some(list)
     }
@@ -197,16 +190,7 @@ impl<'r> Section<'r> {
     /// `[key]`, or `key = { … }`.
     pub(super) fn section(&mut self, key: &'static str, example: &str) -> Option<Section<'r>> {
         let value = self.value(key)?;
-        let at = self.at(key);
-        match value.get_ref() {
-            DeValue::Table(table) => Some(Section::new(at, table, self.report)),
-            other => {
-                let found = described(other);
-                self.report
-                    .problem(at, format!("must be a table, not {found}; write {example}"));
-                None
-            }
-        }
+        self.table_at(self.at(key), value, example)
     }
 
     /// `[[key]]`, in the order of the file.

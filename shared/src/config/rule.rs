@@ -58,7 +58,7 @@ fn read(mut section: Section<'_>, number: usize) -> Rule {
     let severity = read_adjust(&mut section);
     let category = section.get("category", one_of("category", Category::ALL));
     let beats_floor = section.get("beats_floor", flag).unwrap_or_default();
-    if beats_floor && matches!(severity, None | Some(Adjust::Floor(_))) {
+    if beats_floor && !section.has("drop") && !section.has("force") {
         section.refuse(
             "beats_floor",
             "does something only beside drop or force; remove it",

@@ -169,3 +169,131 @@ pub(super) fn read(
     }
     Some(secret)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+    use super::*;
+    use tempfile::TempDir;
+
+    const CONFIG: &str = "[[feed]]\nurl = \"https://example.org/\"\n\
+                          authorization_file = \"token\"\n\
+                          [channel.screen]\nkind = \"console\"\n";
+
+    /// A directory for the configuration and one for credentials.
+    struct World {
+        beside: TempDir,
+        credentials: TempDir,
+    }
+
+    impl World {
+        fn new() -> Self {
+            Self {
+                beside: TempDir::new().unwrap(),
+                credentials: TempDir::new().unwrap(),
+            }
+        }
+
+        fn load(&self, program: Program) -> Result<Config, Vec<Problem>> {
+            let around = Surroundings {
+                directory: self.beside.path(),
+                credentials: Some(self.credentials.path()),
+                program,
+            };
+            Config::parse(CONFIG, &around)
+        }
+
+        /// What the ingest gets: the secret, or what it is told.
+        fn secret(&self) -> Result<String, String> {
+            let config = self.load(Program::Ingest).map_err(|problems| {
+                let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                told.join("\n")
+            })?;
+            let file = config.feeds[0].authorization.as_ref().unwrap();
+            Ok(file.resolve().unwrap().expose().to_owned())
+        }
+    }
+
+    fn write(directory: &TempDir, content: &[u8], mode: u32) {
+        let path = directory.path().join("token");
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_secret_is_one_line_without_the_white_space_around_it() {
+        let world = World::new();
+        write(&world.beside, b" Bearer abc\r\n", 0o640);
+        assert_eq!(world.secret().unwrap(), "Bearer abc");
+    }
+
+    #[test]
+    fn the_credentials_directory_comes_first_and_guards_its_files_itself() {
+        let world = World::new();
+        write(&world.beside, b"beside", 0o640);
+        write(&world.credentials, b"credential", 0o644);
+        assert_eq!(world.secret().unwrap(), "credential");
+    }
+
+    #[test]
+    fn a_bad_secret_file_is_refused_without_showing_it() {
+        let large = vec![b'x'; 70_000];
+        let cases: [(&[u8], u32, &str); 7] = [
+            (b"hunter2", 0o644, "everyone on this machine can read"),
+            (b"", 0o640, "is empty"),
+            (b" \n", 0o640, "is empty"),
+            (b"hunter2\nhunter2", 0o640, "has several lines"),
+            (b"hunter2\x07", 0o640, "holds a control character"),
+            (b"hunter2\xff", 0o640, "is not UTF-8 text"),
+            (&large, 0o640, "is too large"),
+        ];
+        for (content, mode, expected) in cases {
+            let world = World::new();
+            write(&world.beside, content, mode);
+            let told = world.secret().unwrap_err();
+            assert!(
+                told.starts_with("feed[1].authorization_file (line 3): "),
+                "{told}"
+            );
+            assert!(told.contains(expected) && told.contains("; "), "{told}");
+            assert!(!told.contains("hunter2"), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_missing_secret_names_both_places() {
+        let world = World::new();
+        let told = world.secret().unwrap_err();
+        for directory in [&world.beside, &world.credentials] {
+            let place = directory.path().join("token");
+            assert!(told.contains(&place.display().to_string()), "{told}");
+        }
+    }
+
+    #[test]
+    fn the_sender_does_not_look_at_the_secrets_of_the_ingest() {
+        let world = World::new();
+        assert!(world.load(Program::Sender).is_ok());
+        assert!(world.load(Program::Both).is_err());
+    }
+
+    #[test]
+    fn a_secret_that_changes_is_read_anew() {
+        let world = World::new();
+        write(&world.beside, b"first", 0o640);
+        let config = world.load(Program::Ingest).unwrap();
+        write(&world.beside, b"second", 0o640);
+        let file = config.feeds[0].authorization.as_ref().unwrap();
+        assert_eq!(file.resolve().unwrap().expose(), "second");
+    }
+
+    #[test]
+    fn no_debug_output_shows_a_secret() {
+        let world = World::new();
+        write(&world.beside, b"hunter2", 0o640);
+        let config = world.load(Program::Ingest).unwrap();
+        let secret = config.feeds[0].authorization.as_ref().unwrap().resolve();
+        assert_eq!(format!("{secret:?}"), "Ok([secret])");
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
+}
