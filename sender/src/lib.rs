@@ -1,1 +1,12 @@
-//! x
+//! The sender: drains the outbox to the configured channels, and answers for what is in it.
+//!
+//! `run` is one sender from start to end; `drain` is the circle inside it, with one way back into
+//! the outbox, `flight`.
+
+pub mod channel;
+pub mod drain;
+pub mod flight;
+pub mod policy;
+pub mod render;
+pub mod run;
+mod upkeep;

@@ -2,6 +2,10 @@
 //! edges of the machine.
 
 pub mod config;
+mod failure;
 pub mod model;
 pub mod platform;
+pub mod policy;
 pub mod store;
+
+pub use failure::Failure;

@@ -3,6 +3,7 @@
 use super::reader::{Read, Section};
 use super::suggest::instead_of;
 use super::value::text;
+use crate::model::Destination;
 use toml::de::DeValue;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +11,20 @@ pub struct Channel {
     /// Letters, digits, `_` and `-`; no other channel has it.
     pub name: String,
     pub kind: ChannelKind,
+}
+
+impl Channel {
+    /// Where alerts go that only name the channel.
+    pub fn destination(&self) -> Destination {
+        let chat_id = match self.kind {
+            // There is one standard output.
+            ChannelKind::Console => "-",
+        };
+        Destination {
+            channel: self.name.clone(),
+            chat_id: chat_id.to_owned(),
+        }
+    }
 }
 
 /// What kind of channel it is, with what that kind needs.

@@ -1,5 +1,6 @@
 //! What can go wrong with the database, as one clear sentence each.
 
+use crate::policy::text::span;
 use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub enum StoreError {
         found: i64,
         known: i64,
     },
-    #[error("the database {} was held by another process for {}: a `sqlite3` prompt with an open transaction, perhaps", .path.display(), humantime::format_duration(*.waited))]
+    #[error("the database {} was held by another process for {}: a `sqlite3` prompt with an open transaction, perhaps", .path.display(), span(*.waited))]
     Locked { path: PathBuf, waited: Duration },
     #[error("no room left for the database {}: free some space on its disk; nothing was lost, work goes on by itself then", .0.display())]
     Full(PathBuf),

@@ -8,6 +8,7 @@ pub mod feeds;
 pub mod heartbeats;
 pub mod invariants;
 pub mod items;
+pub mod journal;
 mod migrate;
 mod open;
 pub mod outbox;

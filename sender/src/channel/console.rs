@@ -1,0 +1,120 @@
+//! The console: prints alerts to standard output, each with one write.
+
+use crate::render::plain;
+use shared::model::{Blame, Delivery, Fault, Outcome, Receipt};
+use shared::platform::term::Style;
+use std::fmt;
+use std::io::{self, ErrorKind, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A terminal takes what it is given; a pipe whose reader stopped reading does not.
+pub const DEADLINE: Duration = Duration::from_secs(10);
+
+/// Where the console prints: standard output, or a buffer in a test.
+#[derive(Clone)]
+pub struct Output(Arc<Mutex<dyn Write + Send>>);
+
+impl Output {
+    pub fn new(writer: impl Write + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(writer)))
+    }
+
+    /// One write for the whole text, so that a kill leaves no half of it.
+    fn print(&self, text: &str) -> io::Result<()> {
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.write_all(text.as_bytes())?;
+        writer.flush()
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Output")
+    }
+}
+
+#[derive(Debug)]
+pub struct Console {
+    output: Output,
+    style: Style,
+}
+
+impl Console {
+    pub fn new(output: Output, style: Style) -> Self {
+        Self { output, style }
+    }
+
+    pub async fn send(&self, delivery: &Delivery) -> Outcome {
+        let text = match plain::render(delivery) {
+            Ok(message) => self.coloured(delivery, &message.text),
+            Err(why) => return Outcome::Rejected(fault(Blame::Message, false, why)),
+        };
+        let output = self.output.clone();
+        let printed = tokio::task::spawn_blocking(move || output.print(&text)).await;
+        match printed {
+            Ok(written) => classify(written, delivery.id),
+            Err(panic) => Outcome::Deferred(fault(Blame::Ours, true, panic.to_string())),
+        }
+    }
+
+    /// The first word, which names the severity, in its colour.
+    fn coloured(&self, delivery: &Delivery, text: &str) -> String {
+        let word = delivery.priority.name().to_uppercase();
+        text.replacen(&word, &self.style.paint(delivery.priority, &word), 1)
+    }
+}
+
+/// What a write to standard output means for the delivery.
+fn classify(written: io::Result<()>, id: i64) -> Outcome {
+    match written {
+        Ok(()) => Outcome::Delivered(Receipt {
+            message_id: format!("console-{id}"),
+        }),
+        // Nobody reads any more, and nothing was taken.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+            let detail = "nobody reads standard output".to_owned();
+            Outcome::Deferred(fault(Blame::Channel, false, detail))
+        }
+        // A part of the text may stand there already.
+        Err(error) => Outcome::Deferred(fault(Blame::Channel, true, error.to_string())),
+    }
+}
+
+fn fault(blame: Blame, maybe_delivered: bool, detail: String) -> Fault {
+    Fault {
+        blame,
+        retry_after: None,
+        maybe_delivered,
+        detail,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_end_of_a_write_has_its_meaning() {
+        assert_eq!(
+            classify(Ok(()), 7),
+            Outcome::Delivered(Receipt {
+                message_id: "console-7".to_owned()
+            })
+        );
+        for (kind, blame, maybe) in [
+            (ErrorKind::BrokenPipe, Blame::Channel, false),
+            (ErrorKind::StorageFull, Blame::Channel, true),
+            (ErrorKind::WriteZero, Blame::Channel, true),
+        ] {
+            let Outcome::Deferred(fault) = classify(Err(kind.into()), 7) else {
+                panic!("{kind:?} can pass later");
+            };
+            assert_eq!(
+                (fault.blame, fault.maybe_delivered),
+                (blame, maybe),
+                "{kind:?}"
+            );
+        }
+    }
+}

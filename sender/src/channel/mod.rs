@@ -1,0 +1,85 @@
+//! The channels: each one file of wire and one pure `classify`. A channel never sees the store.
+
+pub mod console;
+
+use console::Console;
+use shared::config::{Channel as Configured, ChannelKind};
+use shared::model::{Blame, Delivery, Destination, Fault, Outcome};
+use shared::platform::term::Style;
+use shared::policy::text::span;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How one delivery leaves the house.
+#[derive(Debug)]
+pub enum Channel {
+    Console(Console),
+}
+
+impl Channel {
+    /// After this long without an answer the outcome is unknown.
+    fn deadline(&self) -> Duration {
+        match self {
+            Self::Console(_) => console::DEADLINE,
+        }
+    }
+
+    async fn send(&self, delivery: &Delivery) -> Outcome {
+        match self {
+            Self::Console(console) => console.send(delivery).await,
+        }
+    }
+}
+
+/// The configured channels by name.
+#[derive(Debug)]
+pub struct Channels {
+    by_name: BTreeMap<String, Channel>,
+    destinations: Vec<Destination>,
+}
+
+impl Channels {
+    pub fn open(configured: &[Configured], output: &console::Output, style: Style) -> Self {
+        let open = |channel: &Configured| match channel.kind {
+            ChannelKind::Console => Channel::Console(Console::new(output.clone(), style)),
+        };
+        Self {
+            by_name: configured
+                .iter()
+                .map(|channel| (channel.name.clone(), open(channel)))
+                .collect(),
+            destinations: configured.iter().map(Configured::destination).collect(),
+        }
+    }
+
+    pub fn is_configured(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// Where the death of a delivery is told: on another channel. `None`: there is no other.
+    pub fn notices(&self, failed: &str) -> Option<&Destination> {
+        self.destinations.iter().find(|to| to.channel != failed)
+    }
+
+    /// Sends within the channel's deadline.
+    pub async fn send(&self, delivery: &Delivery) -> Outcome {
+        let Some(channel) = self.by_name.get(&delivery.destination.channel) else {
+            return Outcome::Deferred(Fault {
+                blame: Blame::Channel,
+                retry_after: None,
+                maybe_delivered: false,
+                detail: "the channel is not configured".to_owned(),
+            });
+        };
+        let deadline = channel.deadline();
+        match tokio::time::timeout(deadline, channel.send(delivery)).await {
+            Ok(outcome) => outcome,
+            Err(_elapsed) => Outcome::Deferred(Fault {
+                blame: Blame::Channel,
+                retry_after: None,
+                maybe_delivered: true,
+                detail: format!("no answer within {}", span(deadline)),
+            }),
+        }
+    }
+}

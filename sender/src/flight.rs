@@ -1,0 +1,158 @@
+//! One flight: one leased delivery is sent within its deadline, and its result is written by the
+//! holder of the lease, however long the database takes to accept it.
+
+use crate::channel::Channels;
+use crate::policy;
+use shared::model::{
+    Blame, Delivery, Destination, Fault, Lease, Outcome, Receipt, Settlement, Timestamp,
+};
+use shared::platform::clock::Clock;
+use shared::policy::text::span;
+use shared::store::journal::Completion;
+use shared::store::outbox::{self, Settled};
+use shared::store::{Store, StoreError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The pause before a result is offered again to a database that did not take it.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What every flight needs.
+#[derive(Clone, Debug)]
+pub struct Runway {
+    pub store: Arc<Store>,
+    pub channels: Arc<Channels>,
+    pub clock: Clock,
+    pub give_up_after: Duration,
+    pub unsettled: Unsettled,
+}
+
+/// Deliveries that were acknowledged and whose completion is not in the file yet. What is left
+/// when the sender ends goes into the journal.
+#[derive(Clone, Debug, Default)]
+pub struct Unsettled(Arc<Mutex<BTreeMap<i64, Completion>>>);
+
+impl Unsettled {
+    pub fn all(&self) -> Vec<Completion> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.values().cloned().collect()
+    }
+
+    fn hold(&self, lease: &Lease<Delivery>, receipt: &Receipt) {
+        let completion = Completion {
+            outbox_id: lease.held().id,
+            attempt: lease.attempt(),
+            epoch: lease.epoch(),
+            message_id: receipt.message_id.clone(),
+        };
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.insert(completion.outbox_id, completion);
+    }
+
+    fn settled(&self, id: i64) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.remove(&id);
+    }
+}
+
+/// A flight that is over.
+#[derive(Debug)]
+pub struct Landed {
+    pub destination: Destination,
+    pub result: Result<Settled, StoreError>,
+}
+
+impl Runway {
+    /// Sends and settles. `chance` is uniform in `[0, 1)`.
+    pub async fn fly(self, lease: Lease<Delivery>, chance: f64) -> Landed {
+        let lease = Arc::new(lease);
+        let outcome = self.send(&lease).await;
+        let now = self.clock.now();
+        let settlement = policy::settle::decide(
+            outcome,
+            lease.held(),
+            lease.attempt(),
+            self.give_up_after,
+            now,
+            chance,
+        );
+        log(&lease, &settlement, now);
+        Landed {
+            destination: lease.held().destination.clone(),
+            result: self.settle(&lease, settlement).await,
+        }
+    }
+
+    /// In a task of its own, so that a panic in a channel costs this attempt and nothing else.
+    async fn send(&self, lease: &Arc<Lease<Delivery>>) -> Outcome {
+        let (channels, held) = (Arc::clone(&self.channels), Arc::clone(lease));
+        let sending = tokio::spawn(async move { channels.send(held.held()).await });
+        sending.await.unwrap_or_else(|panic| {
+            Outcome::Deferred(Fault {
+                blame: Blame::Ours,
+                retry_after: None,
+                maybe_delivered: true,
+                detail: format!("a bug in the channel: {panic}"),
+            })
+        })
+    }
+
+    /// Offers the result until the database takes it: no new work is claimed for this destination
+    /// before, so a full disk stops the sending instead of multiplying it.
+    async fn settle(
+        &self,
+        lease: &Arc<Lease<Delivery>>,
+        settlement: Settlement,
+    ) -> Result<Settled, StoreError> {
+        let id = lease.held().id;
+        if let Settlement::Complete(receipt) = &settlement {
+            self.unsettled.hold(lease, receipt);
+        }
+        let settlement = Arc::new(settlement);
+        let notices = self.channels.notices(&lease.held().destination.channel);
+        let notices = notices.cloned();
+        let mut told = false;
+        loop {
+            let now = self.clock.now();
+            let (lease, settlement) = (Arc::clone(lease), Arc::clone(&settlement));
+            let notices = notices.clone();
+            let written = self
+                .store
+                .write(move |db| outbox::settle(db, &lease, &settlement, notices.as_ref(), now))
+                .await;
+            match written {
+                Err(error) if error.is_environmental() => {
+                    if !told {
+                        tracing::warn!(row = id, "a result waits in memory: {error}");
+                        told = true;
+                    }
+                    tokio::time::sleep(AGAIN).await;
+                }
+                settled => {
+                    self.unsettled.settled(id);
+                    return settled;
+                }
+            }
+        }
+    }
+}
+
+fn log(lease: &Lease<Delivery>, settlement: &Settlement, now: Timestamp) {
+    let delivery = lease.held();
+    let (row, to, attempt) = (delivery.id, &delivery.destination, lease.attempt());
+    match settlement {
+        Settlement::Complete(receipt) => {
+            tracing::debug!(row, %to, attempt, receipt = %receipt.message_id, "delivered");
+        }
+        Settlement::RetryAt(at, fault) => {
+            let wait = span(at.since(now));
+            let repeat = fault.maybe_delivered;
+            tracing::warn!(row, %to, attempt, repeat, "not delivered, again in {wait}: {}", fault.detail);
+        }
+        Settlement::Bury(reason, _) => {
+            tracing::error!(row, %to, attempt, "given up, a dead letter: {reason}");
+        }
+        Settlement::Release => tracing::debug!(row, %to, attempt, "released"),
+    }
+}

@@ -1,0 +1,4 @@
+//! What the sender decides, as pure rules: no clock, no chance, no I/O below this line.
+
+pub mod schedule;
+pub mod settle;

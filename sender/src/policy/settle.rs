@@ -1,0 +1,205 @@
+//! From the outcome of an attempt to what follows for its row. Age decides death, not a count.
+
+use shared::model::{Blame, Delivery, Fault, Outcome, Priority, Settlement, Timestamp};
+use shared::policy::backoff::backoff;
+use shared::policy::text::span;
+use std::time::Duration;
+
+/// Copies of one delivery that may have arrived, before it is left to a person.
+pub const COPIES: u32 = 3;
+/// Tries of a delivery that is refused for reasons we do not know.
+pub const UNRECOGNISED_TRIES: u32 = 3;
+/// The wait before the second copy; it doubles for the third. Longer than the 8 s for which
+/// Telegram's server may hold a request (DELIVERY A1.2), so that a late answer is past.
+pub const COPY_WAIT: Duration = Duration::from_secs(20);
+/// A wait beyond this belongs into a gate, not a row.
+const LONGEST: Duration = Duration::from_hours(2);
+
+/// Decides. `attempt` counts from 1, `give_up_after` is an age, `chance` is uniform in `[0, 1)`.
+pub fn decide(
+    outcome: Outcome,
+    delivery: &Delivery,
+    attempt: i64,
+    give_up_after: Duration,
+    now: Timestamp,
+    chance: f64,
+) -> Settlement {
+    let fault = match outcome {
+        Outcome::Delivered(receipt) => return Settlement::Complete(receipt),
+        Outcome::Rejected(fault) if !fault.maybe_delivered => match rejected(fault, delivery) {
+            Ok(buried) => return buried,
+            Err(fault) => fault,
+        },
+        Outcome::Deferred(fault) | Outcome::Rejected(fault) => fault,
+    };
+    if fault.maybe_delivered {
+        return unknown(fault, delivery, now);
+    }
+    let age = now.since(delivery.owed_since);
+    if age >= give_up_after {
+        let reason = format!(
+            "not delivered within {}: {}",
+            span(give_up_after),
+            fault.detail
+        );
+        return Settlement::Bury(reason, fault);
+    }
+    let failures = u32::try_from(attempt).unwrap_or(u32::MAX);
+    let wait = backoff(failures, fault.retry_after, chance).min(LONGEST);
+    Settlement::RetryAt(now + wait, fault)
+}
+
+/// Buries what will never pass; gives the fault back when another try is worth it.
+fn rejected(fault: Fault, delivery: &Delivery) -> Result<Settlement, Fault> {
+    let tried = delivery.unrecognised + 1;
+    match fault.blame {
+        Blame::Message => {
+            let reason = format!("refused: {}", fault.detail);
+            Ok(Settlement::Bury(reason, fault))
+        }
+        Blame::Ours if tried >= UNRECOGNISED_TRIES => {
+            let reason = format!("refused {tried} times, reason unknown: {}", fault.detail);
+            Ok(Settlement::Bury(reason, fault))
+        }
+        Blame::Ours | Blame::Destination | Blame::Channel => Err(fault),
+    }
+}
+
+/// It may have arrived: a marked copy later, at once for what is critical, and never too many.
+fn unknown(fault: Fault, delivery: &Delivery, now: Timestamp) -> Settlement {
+    let copies = delivery.unknown_outcomes + 1;
+    if copies >= COPIES {
+        let reason = format!("outcome unknown after {copies} copies: {}", fault.detail);
+        return Settlement::Bury(reason, fault);
+    }
+    let wait = match delivery.priority {
+        Priority::Critical => Duration::ZERO,
+        _ => COPY_WAIT * 2_u32.pow(copies - 1),
+    };
+    Settlement::RetryAt(now + wait, fault)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::model::{Content, DeliveryKind, Destination, Receipt};
+
+    const NOW: Timestamp = Timestamp::from_unix_millis(1_796_025_600_000);
+    const DAYS: Duration = Duration::from_hours(72);
+
+    fn delivery() -> Delivery {
+        Delivery {
+            id: 1,
+            kind: DeliveryKind::Raw,
+            destination: Destination {
+                channel: "ops".to_owned(),
+                chat_id: "1".to_owned(),
+            },
+            priority: Priority::High,
+            content: Content::Unreadable(String::new()),
+            owed_since: NOW,
+            unknown_outcomes: 0,
+            unrecognised: 0,
+            possible_repeat: false,
+        }
+    }
+
+    fn fault(blame: Blame, maybe_delivered: bool) -> Fault {
+        Fault {
+            blame,
+            retry_after: None,
+            maybe_delivered,
+            detail: "no".to_owned(),
+        }
+    }
+
+    /// The settlement in a word: the wait in seconds, or the reason of the burial.
+    fn said(outcome: Outcome, delivery: &Delivery, attempt: i64) -> String {
+        match decide(outcome, delivery, attempt, DAYS, NOW, 0.5) {
+            Settlement::Complete(receipt) => receipt.message_id,
+            Settlement::RetryAt(at, _) => format!("{} s", at.since(NOW).as_secs()),
+            Settlement::Bury(reason, _) => reason,
+            Settlement::Release => "released".to_owned(),
+        }
+    }
+
+    #[test]
+    fn delivered_is_complete() {
+        let receipt = Receipt {
+            message_id: "m".to_owned(),
+        };
+        assert_eq!(said(Outcome::Delivered(receipt), &delivery(), 1), "m");
+    }
+
+    #[test]
+    fn what_failed_for_now_waits_longer_each_time_and_costs_nothing_but_time() {
+        let waits: Vec<String> = [1, 2, 3, 9, 5000]
+            .map(|attempt| {
+                said(
+                    Outcome::Deferred(fault(Blame::Channel, false)),
+                    &delivery(),
+                    attempt,
+                )
+            })
+            .into();
+        assert_eq!(waits, ["2 s", "4 s", "8 s", "300 s", "300 s"]);
+    }
+
+    #[test]
+    fn age_decides_death() {
+        let mut old = delivery();
+        old.owed_since = NOW.minus(DAYS);
+        for blame in [Blame::Channel, Blame::Destination] {
+            let reason = said(Outcome::Deferred(fault(blame, false)), &old, 1);
+            assert_eq!(reason, "not delivered within 3 d: no");
+        }
+    }
+
+    #[test]
+    fn a_message_that_cannot_pass_is_buried_at_once() {
+        let outcome = Outcome::Rejected(fault(Blame::Message, false));
+        assert_eq!(said(outcome, &delivery(), 1), "refused: no");
+    }
+
+    #[test]
+    fn a_refusal_that_we_do_not_know_gets_three_tries() {
+        let mut refused = delivery();
+        let outcome = || Outcome::Rejected(fault(Blame::Ours, false));
+        assert_eq!(said(outcome(), &refused, 1), "2 s");
+        refused.unrecognised = 1;
+        assert_eq!(said(outcome(), &refused, 2), "4 s");
+        refused.unrecognised = 2;
+        assert_eq!(
+            said(outcome(), &refused, 3),
+            "refused 3 times, reason unknown: no"
+        );
+    }
+
+    #[test]
+    fn an_unknown_outcome_is_resent_after_20_and_40_s_and_then_left_to_a_person() {
+        let mut lost = delivery();
+        let outcome = || Outcome::Deferred(fault(Blame::Channel, true));
+        assert_eq!(said(outcome(), &lost, 1), "20 s");
+        lost.unknown_outcomes = 1;
+        assert_eq!(said(outcome(), &lost, 2), "40 s");
+        lost.unknown_outcomes = 2;
+        assert_eq!(
+            said(outcome(), &lost, 3),
+            "outcome unknown after 3 copies: no"
+        );
+        lost.unknown_outcomes = 0;
+        lost.priority = Priority::Critical;
+        assert_eq!(
+            said(outcome(), &lost, 1),
+            "0 s",
+            "what is critical does not wait"
+        );
+    }
+
+    #[test]
+    fn a_wait_that_the_receiver_sets_is_obeyed() {
+        let mut told = fault(Blame::Destination, false);
+        told.retry_after = Some(Duration::from_secs(600));
+        assert_eq!(said(Outcome::Deferred(told), &delivery(), 1), "600 s");
+    }
+}

@@ -1,0 +1,3 @@
+//! From a delivery to what a channel puts on the wire: deterministic, from std and the model alone.
+
+pub mod plain;

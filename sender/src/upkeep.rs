@@ -1,0 +1,30 @@
+//! What the sender does for the file each minute: heal, prune, checkpoint.
+
+use shared::model::Timestamp;
+use shared::store::outbox::{self, prune};
+use shared::store::{Store, StoreError};
+use std::time::Duration;
+
+/// Prune transactions of one minute, a hundred rows each: more can wait for the next.
+const PRUNES: usize = 20;
+
+pub(crate) async fn each_minute(
+    store: &Store,
+    retention: Duration,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let healed = store.write(move |db| outbox::heal(db, now)).await?;
+    if healed > 0 {
+        tracing::warn!(
+            rows = healed,
+            "backoff that lay too far ahead was shortened"
+        );
+    }
+    let before = now.minus(retention);
+    for _ in 0..PRUNES {
+        if store.write(move |db| prune::prune(db, before)).await? == 0 {
+            break;
+        }
+    }
+    store.checkpoint().await
+}

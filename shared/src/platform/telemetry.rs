@@ -1,0 +1,32 @@
+//! Logs: readable lines with fields on standard error; results go to standard output alone.
+
+use super::environment::Environment;
+use std::io::{self, IsTerminal};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt;
+
+/// Sets up logging for the rest of the process. `default` is the filter without `RUST_LOG`.
+/// A filter that cannot be read is told and replaced by the default.
+pub fn start(environment: &Environment, default: &str) {
+    let chosen = environment.log.as_deref().unwrap_or(default);
+    let (filter, refused) = match EnvFilter::try_new(chosen) {
+        Ok(filter) => (filter, None),
+        Err(error) => (EnvFilter::new(default), Some(error)),
+    };
+    let colour = io::stderr().is_terminal() && !environment.no_color;
+    let format = fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_target(false)
+        .with_ansi(colour);
+    // The journal stamps each line itself. A second start, as in tests, changes nothing.
+    let started = if environment.journal {
+        format.without_time().try_init()
+    } else {
+        format.try_init()
+    };
+    drop(started);
+    if let Some(error) = refused {
+        tracing::warn!(%error, "RUST_LOG cannot be read, the default filter is used");
+    }
+}

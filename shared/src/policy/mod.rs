@@ -1,0 +1,4 @@
+//! Pure rules that both programs need: `now` and chance are arguments, nothing is read or written.
+
+pub mod backoff;
+pub mod text;
