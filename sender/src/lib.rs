@@ -3,9 +3,12 @@
 //! `run` is one sender from start to end; `drain` is the circle inside it, with one way back into
 //! the outbox, `flight`.
 
+pub mod args;
 pub mod channel;
+pub mod command;
 pub mod drain;
 pub mod flight;
+pub mod operate;
 pub mod policy;
 pub mod render;
 pub mod run;

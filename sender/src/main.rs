@@ -1,1 +1,59 @@
-fn main() {}
+//! The program: arguments, environment, clock, runtime and signals enter here.
+
+use clap::Parser;
+use shared::platform::clock::Clock;
+use shared::platform::environment::Environment;
+use shared::platform::exit::Exit;
+use shared::platform::telemetry;
+use std::io;
+use std::process::ExitCode;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+use watchalert_sender::args::Args;
+use watchalert_sender::channel::console::Output;
+use watchalert_sender::command::{self, World};
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let environment = Environment::from_vars(std::env::vars_os());
+    telemetry::start(&environment, telemetry::filter(args.verbose, "info"));
+    let world = World {
+        environment,
+        clock: Clock::system(),
+        output: Output::new(io::stdout()),
+    };
+    let ended = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| shared::Failure::Unexpected(format!("no runtime: {error}")))
+        .and_then(|runtime| {
+            let mut out = io::stdout();
+            let execute = command::execute(args, world, stopped(), &mut out);
+            let ended = runtime.block_on(execute);
+            // A write to a pipe that nobody reads may hang for ever: it is not waited for.
+            runtime.shutdown_background();
+            ended
+        });
+    let exit = ended.unwrap_or_else(|failure| {
+        telemetry::last_words("watchalert-sender", &failure);
+        failure.exit()
+    });
+    ExitCode::from(Exit::code(exit))
+}
+
+/// Resolves at SIGTERM or SIGINT.
+async fn stopped() {
+    let signals = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    );
+    match signals {
+        (Ok(mut terminate), Ok(mut interrupt)) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        }
+        _ => std::future::pending().await,
+    }
+}

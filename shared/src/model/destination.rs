@@ -12,6 +12,10 @@ pub struct Destination {
 
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.channel, self.chat_id)
+        let channel = match self.channel.as_str() {
+            "" => "(default)",
+            named => named,
+        };
+        write!(f, "{channel}/{}", self.chat_id)
     }
 }

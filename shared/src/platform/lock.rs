@@ -2,9 +2,9 @@
 //!
 //! Never on the database file itself: closing any descriptor of it drops SQLite's own locks.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// A file that processes lock in turn. The kernel frees the lock when its holder dies.
@@ -54,5 +54,54 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         // An error here means that the descriptor is gone, and the lock with it.
         drop(self.file.unlock());
+    }
+}
+
+/// The process that holds the lock, by what the kernel lists; `None` when nobody does. Unlike
+/// trying the lock, looking disturbs nobody who is about to take it.
+pub fn holder(path: &Path) -> Option<u32> {
+    let inode = path.metadata().ok()?.ino().to_string();
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    locks.lines().find_map(|line| holder_in(line, &inode))
+}
+
+/// `1: FLOCK  ADVISORY  WRITE 4711 fe:00:1234 0 EOF`
+fn holder_in(line: &str, inode: &str) -> Option<u32> {
+    let mut fields = line.split_whitespace().skip(1);
+    if fields.next() != Some("FLOCK") {
+        return None;
+    }
+    let pid = fields.nth(2)?;
+    let file = fields.next()?;
+    (file.rsplit(':').next() == Some(inode))
+        .then(|| pid.parse().ok())
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_held_by_one_and_seen_by_all() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("lock");
+        let open = || LockFile::open(&path).expect("opened");
+        assert_eq!(holder(&path), None);
+        let held = open().take().expect("locked");
+        assert!(held.is_some());
+        assert!(open().take().expect("asked").is_none());
+        assert_eq!(holder(&path), Some(std::process::id()));
+        drop(held);
+        assert!(open().take().expect("locked").is_some());
+    }
+
+    #[test]
+    fn other_locks_are_not_taken_for_ours() {
+        let line = "3: POSIX  ADVISORY  WRITE 4711 fe:00:1234 0 EOF";
+        assert_eq!(holder_in(line, "1234"), None);
+        let line = "3: FLOCK  ADVISORY  WRITE 4711 fe:00:1234 0 EOF";
+        assert_eq!(holder_in(line, "1234"), Some(4711));
+        assert_eq!(holder_in(line, "234"), None);
     }
 }

@@ -30,3 +30,18 @@ pub fn start(environment: &Environment, default: &str) {
         tracing::warn!(%error, "RUST_LOG cannot be read, the default filter is used");
     }
 }
+
+/// The default filter for so many `-v`.
+pub fn filter(verbose: u8, otherwise: &'static str) -> &'static str {
+    match verbose {
+        0 => otherwise,
+        1 => "warn,watchalert_shared=debug,watchalert_ingest=debug,watchalert_sender=debug",
+        _ => "trace",
+    }
+}
+
+/// The one sentence with which a program fails: on standard error, whatever the log filter.
+#[expect(clippy::print_stderr, reason = "this is the one place that does")]
+pub fn last_words(program: &str, failure: &dyn std::fmt::Display) {
+    eprintln!("{program}: {failure}");
+}

@@ -35,6 +35,11 @@ impl Style {
     }
 }
 
+/// The width of the terminal at standard output in columns; `None` when there is none.
+pub fn width() -> Option<u16> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0)
+}
+
 /// `2026-11-30 09:00:00` in the zone of the configuration.
 pub fn local(time: Timestamp, zone: &TimeZone) -> String {
     match jiff::Timestamp::from_millisecond(time.unix_millis()) {

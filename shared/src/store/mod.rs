@@ -13,6 +13,7 @@ mod migrate;
 mod open;
 pub mod outbox;
 mod pool;
+pub mod status;
 pub mod verify;
 mod writer;
 

@@ -1,0 +1,125 @@
+//! From the command line to what it asks for, and back to an exit code.
+
+use crate::args::{Args, Command, Queue, Run};
+use crate::channel::console::Output;
+use crate::drain::Until;
+use crate::operate;
+use crate::run::{self, Scene};
+use clap::CommandFactory;
+use shared::Failure;
+use shared::config::{Config, Program};
+use shared::platform::clock::Clock;
+use shared::platform::environment::Environment;
+use shared::platform::exit::Exit;
+use shared::platform::term::Style;
+use shared::store::Store;
+use std::future::Future;
+use std::io::{self, ErrorKind, Write};
+
+/// What comes from outside.
+pub struct World {
+    pub environment: Environment,
+    pub clock: Clock,
+    /// Alerts of the console channel go here.
+    pub output: Output,
+}
+
+/// Does what was asked. Results go to `out`.
+///
+/// # Errors
+/// One sentence and its exit code.
+pub async fn execute(
+    args: Args,
+    world: World,
+    stop: impl Future<Output = ()>,
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
+    let path = world.environment.config_path(args.config);
+    let credentials = world.environment.credentials.as_deref();
+    let load = |program| Config::load(&path, credentials, program);
+    let now = world.clock.now();
+    let printed = match args.command.unwrap_or(Command::Run(Run::default())) {
+        Command::Run(options) => {
+            let config = load(Program::Sender)?;
+            return drain(config, options, world, stop).await;
+        }
+        Command::Status { json } => operate::status::run(&load(Program::Sender)?, json, now, out)?,
+        Command::Queue(queue @ (Queue::List { .. } | Queue::Show { .. })) => {
+            operate::queue::look(&queue, &load(Program::Sender)?, now, out)?
+        }
+        Command::Queue(queue) => {
+            operate::queue::shift(&queue, &load(Program::Sender)?, now, out).await?
+        }
+        Command::Verify { json } => {
+            let (sound, printed) = operate::verify::run(&load(Program::Sender)?, json, now, out)?;
+            if !sound {
+                return Ok(Exit::Unexpected);
+            }
+            printed
+        }
+        Command::Migrate => {
+            let config = load(Program::Sender)?;
+            drop(Store::open(&config.state_path)?);
+            writeln!(out, "{} is ready", config.state_path.display())
+        }
+        Command::Check => check(&load(Program::Both)?, out),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Args::command(), "watchalert-sender", out);
+            Ok(())
+        }
+        Command::Man => clap_mangen::Man::new(Args::command()).render(out),
+    };
+    finished(printed)
+}
+
+async fn drain(
+    config: Config,
+    options: Run,
+    world: World,
+    stop: impl Future<Output = ()>,
+) -> Result<Exit, Failure> {
+    let until = if options.until_empty {
+        Until::Empty
+    } else {
+        Until::Stopped
+    };
+    let scene = Scene {
+        style: Style::of_stdout(&world.environment),
+        config,
+        clock: world.clock,
+        output: world.output,
+    };
+    let drained = run::run(scene, until, stop).await?;
+    tracing::info!(
+        sent = drained.sent,
+        dead = drained.dead,
+        postponed = drained.postponed,
+        abandoned = drained.abandoned,
+        "the sender ends"
+    );
+    Ok(Exit::Success)
+}
+
+fn check(config: &Config, out: &mut dyn Write) -> io::Result<()> {
+    for warning in &config.warnings {
+        writeln!(out, "warning: {warning}")?;
+    }
+    writeln!(
+        out,
+        "the configuration is good: {} feeds, {} rules, {} channels, {} routes",
+        config.feeds.len(),
+        config.rules.len(),
+        config.channels.len(),
+        config.routes.len()
+    )
+}
+
+/// A reader that has read enough, as `head` has, is no failure.
+fn finished(printed: io::Result<()>) -> Result<Exit, Failure> {
+    match printed {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Unexpected(format!(
+            "cannot write to standard output: {error}"
+        ))),
+        _ => Ok(Exit::Success),
+    }
+}

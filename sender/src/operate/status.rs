@@ -1,0 +1,142 @@
+//! `status`: what waits for whom, since when, what is dead, and whether both programs run.
+
+use super::table;
+use serde_json::{Value, json};
+use shared::Failure;
+use shared::config::Config;
+use shared::model::{Priority, Timestamp};
+use shared::platform::{lock, term};
+use shared::policy::text::span;
+use shared::store::heartbeats::Heartbeat;
+use shared::store::status::Status;
+use shared::store::{Viewer, beside, heartbeats, status};
+use std::io::{self, Write};
+
+/// One moment of the installation.
+struct Seen {
+    status: Status,
+    heartbeat: Heartbeat,
+    /// The process that sends, when one does.
+    sender: Option<u32>,
+    now: Timestamp,
+}
+
+pub fn run(
+    config: &Config,
+    as_json: bool,
+    now: Timestamp,
+    out: &mut dyn Write,
+) -> Result<io::Result<()>, Failure> {
+    let path = &config.state_path;
+    let viewer = Viewer::open(path)?;
+    let seen = Seen {
+        status: viewer.read(|db| status::status(db, now))?,
+        heartbeat: viewer.read(|db| heartbeats::read(db, path))?,
+        sender: lock::holder(&beside(path, ".sender")),
+        now,
+    };
+    Ok(if as_json {
+        writeln!(out, "{}", to_json(&seen))
+    } else {
+        print(&seen, config, out)
+    })
+}
+
+fn print(seen: &Seen, config: &Config, out: &mut dyn Write) -> io::Result<()> {
+    let Seen {
+        status,
+        heartbeat,
+        now,
+        ..
+    } = seen;
+    let ago = |time: Option<Timestamp>| match time {
+        None => "never".to_owned(),
+        Some(time) => format!(
+            "{} ago ({})",
+            span(now.since(time)),
+            term::local(time, &config.timezone)
+        ),
+    };
+    let sender = match seen.sender {
+        Some(process) => format!("running as process {process}, epoch {}", status.epoch),
+        None => "not running".to_owned(),
+    };
+    writeln!(out, "sender         {sender}")?;
+    writeln!(out, "last tick      {}", ago(heartbeat.started_at))?;
+    writeln!(out, "last delivery  {}", ago(status.last_sent))?;
+    let failing = match status.feeds_failing {
+        0 => String::new(),
+        failing => format!(", {failing} failing"),
+    };
+    writeln!(out, "feeds          {}{failing}", status.feeds)?;
+    writeln!(out, "to be judged   {}", status.items_pending)?;
+    let hint = if status.dead > 0 {
+        "  (see: queue list --dead)"
+    } else {
+        ""
+    };
+    writeln!(out, "dead letters   {}{hint}", status.dead)?;
+    writeln!(out, "marked repeats {}", status.repeats_marked)?;
+    for gate in &status.gates {
+        let reason = gate.reason.as_deref().unwrap_or("no reason given");
+        writeln!(
+            out,
+            "closed gate    {} {} for {}: {reason}",
+            gate.scope,
+            gate.key,
+            span(gate.closed_until.since(*now))
+        )?;
+    }
+    if status.backlog.is_empty() {
+        return writeln!(out, "waiting        nothing");
+    }
+    let mut backlog = table(&[
+        "waiting for",
+        "critical",
+        "high",
+        "normal",
+        "low",
+        "oldest",
+        "next",
+    ]);
+    for waiting in &status.backlog {
+        let mut cells = vec![waiting.destination.to_string()];
+        cells.extend(waiting.waiting.iter().map(ToString::to_string));
+        cells.push(span(now.since(waiting.oldest)));
+        cells.push(match waiting.next_due.since(*now) {
+            wait if wait.is_zero() => "now".to_owned(),
+            wait => format!("in {}", span(wait)),
+        });
+        backlog.add_row(cells);
+    }
+    writeln!(out, "\n{}", backlog.trim_fmt())
+}
+
+fn to_json(seen: &Seen) -> Value {
+    let seconds = |time: Option<Timestamp>| time.map(Timestamp::unix_seconds);
+    let status = &seen.status;
+    let backlog: Vec<Value> = status.backlog.iter().map(|waiting| {
+        let by_priority: serde_json::Map<String, Value> = Priority::ALL.iter()
+            .zip(waiting.waiting)
+            .map(|(priority, count)| (priority.name().to_owned(), count.into()))
+            .collect();
+        json!({
+            "channel": waiting.destination.channel, "chat_id": waiting.destination.chat_id,
+            "waiting": by_priority, "total": waiting.total(),
+            "oldest": waiting.oldest.unix_seconds(), "next_due": waiting.next_due.unix_seconds(),
+        })
+    }).collect();
+    let gates: Vec<Value> = status.gates.iter().map(|gate| json!({
+        "scope": gate.scope, "key": gate.key, "closed_until": gate.closed_until.unix_seconds(),
+        "breaker": gate.breaker, "reason": gate.reason,
+    })).collect();
+    json!({
+        "now": seen.now.unix_seconds(),
+        "sender": {"process": seen.sender, "epoch": status.epoch, "since": status.epoch_since.unix_seconds()},
+        "last_tick": {"started": seconds(seen.heartbeat.started_at), "finished": seconds(seen.heartbeat.finished_at)},
+        "last_delivery": seconds(status.last_sent),
+        "feeds": status.feeds, "feeds_failing": status.feeds_failing, "items_pending": status.items_pending,
+        "dead": status.dead, "repeats_marked": status.repeats_marked,
+        "gates": gates, "backlog": backlog,
+    })
+}
