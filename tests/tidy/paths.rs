@@ -35,13 +35,14 @@ pub(super) fn mentions(file: &File, tokens: &[Token], known: &BTreeSet<String>) 
         .collect()
 }
 
-/// `shared/src/store/open.rs` is `shared::store::open`; of `tests/` only the crate is told.
+/// `shared/src/store/open.rs` is `shared::store::open`; outside of `src` only the crate is told.
 fn module_of(path: &str) -> Vec<String> {
-    let (member, rest) = path.split_once("/src/").unwrap_or(("tests", ""));
+    let (member, rest) = path.split_once('/').unwrap_or((path, ""));
     let member = match member {
         "shared" => "shared".to_owned(),
         other => format!("watchalert_{other}"),
     };
+    let rest = rest.strip_prefix("src/").unwrap_or_default();
     let rest = rest.trim_end_matches(".rs");
     let modules = rest
         .split('/')

@@ -26,7 +26,7 @@ pub(super) struct Rule {
     pub(super) remedy: &'static str,
 }
 
-const CODE: &[&str] = &["shared", "ingest", "sender"];
+const CODE: &[&str] = &["shared/src", "ingest/src", "sender/src"];
 const EVERYWHERE: &[&str] = &[""];
 const NOWHERE: &[&str] = &[];
 
@@ -98,6 +98,21 @@ pub(super) const RULES: &[Rule] = &[
             "watchalert_sender::render",
         ]),
         remedy: "rendering is a function of the alert: let its caller do this",
+    },
+    Rule {
+        name: "pure means no I/O",
+        inside: &[
+            "shared/src/model",
+            "shared/src/policy",
+            "ingest/src/feed",
+            "ingest/src/know",
+            "ingest/src/route",
+            "sender/src/policy",
+            "sender/src/render",
+        ],
+        except: NOWHERE,
+        law: Law::Never(&["std::fs", "std::net", "std::process", "std::thread"]),
+        remedy: "take what it needs as a value",
     },
     Rule {
         name: "config below the model",
