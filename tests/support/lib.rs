@@ -1,3 +1,7 @@
 //! What the tests of both programs stand on: a world per test, and stand-ins at the socket.
 
 pub mod world;
+
+//! x
+
+pub mod feeds;

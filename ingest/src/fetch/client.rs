@@ -1,0 +1,221 @@
+//! The one HTTP client of a process: its limits, its manners, and the walk along redirects.
+//!
+//! Redirects are followed here, not by reqwest, because each hop must be judged, remembered
+//! with its status, and decides whether the secret travels on.
+
+use super::answer;
+use super::conditional::conditions;
+use super::fault::{FaultKind, FetchFault, without_userinfo};
+use super::guard::Guard;
+use super::redirect::{Chain, Hop};
+use super::{FetchRequest, Fetched, file};
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
+use reqwest::{Client, ClientBuilder, StatusCode, redirect};
+use secrecy::ExposeSecret;
+use shared::model::Timestamp;
+use std::time::Duration;
+
+const ACCEPTED: &str = "application/atom+xml, application/rss+xml, application/feed+json, \
+    application/rdf+xml;q=0.9, application/xml;q=0.9, text/xml;q=0.9, application/json;q=0.8, \
+    */*;q=0.1";
+
+/// What the configuration decides about fetching.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// A URL or mail address, for the User-Agent: whom to complain to.
+    pub contact: Option<String>,
+    /// Allow hosts that are not on the public internet.
+    pub allow_private: bool,
+    /// Allow `file:` URLs.
+    pub allow_file: bool,
+    /// For all addresses of a host together, TLS included.
+    pub connect_timeout: Duration,
+    /// The most bytes of one document, announced, received or unpacked.
+    pub most_bytes: usize,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            contact: None,
+            allow_private: false,
+            allow_file: false,
+            connect_timeout: Duration::from_secs(10),
+            most_bytes: 8 * 1024 * 1024,
+        }
+    }
+}
+
+/// Fetches; build one per process.
+#[derive(Clone, Debug)]
+pub struct FetchClient {
+    http: Client,
+    guard: Guard,
+    allow_file: bool,
+    most_bytes: usize,
+}
+
+impl FetchClient {
+    /// Fails when the system's certificates cannot be read, or the contact does not fit into a
+    /// header.
+    pub fn new(options: &ClientOptions) -> Result<Self, reqwest::Error> {
+        let guard = Guard {
+            allow_private: options.allow_private,
+        };
+        let http = builder(options).dns_resolver(guard).build()?;
+        Ok(Self {
+            http,
+            guard,
+            allow_file: options.allow_file,
+            most_bytes: options.most_bytes,
+        })
+    }
+
+    pub(super) async fn read_file(
+        &self,
+        request: &FetchRequest<'_>,
+    ) -> Result<Fetched, FetchFault> {
+        if !self.allow_file {
+            let detail = "file: URLs are not allowed; set ingest.allow_file = true to allow them";
+            return Err(FetchFault::new(FaultKind::Scheme, detail));
+        }
+        let (url, validators) = (request.url.clone(), request.validators.clone());
+        let most_bytes = self.most_bytes;
+        let reading = tokio::task::spawn_blocking(move || file::read(url, &validators, most_bytes));
+        let broken = |error| FetchFault::new(FaultKind::File, format!("reading stopped: {error}"));
+        reading.await.map_err(broken)?
+    }
+
+    /// Asks for `request.url` and goes where it leads, within the limits; `chain` tells where
+    /// that was, also when the deadline cuts it short.
+    pub(super) async fn get(
+        &self,
+        request: &FetchRequest<'_>,
+        now: Timestamp,
+        chain: &mut Chain,
+    ) -> Result<Fetched, FetchFault> {
+        let mut headers = conditions(request.validators, request.last_full, now);
+        let is_conditional = !headers.is_empty();
+        add_identity(&mut headers, request)?;
+        let mut url = request.url.clone();
+        let response = loop {
+            self.guard.admit(&url)?;
+            let get = self.http.get(url.clone()).headers(headers.clone());
+            let response = get.send().await.map_err(FetchFault::of_transport)?;
+            let Some(hop) = Hop::of(&url, response.status(), response.headers())? else {
+                break response;
+            };
+            if !hop.keeps_authorization() {
+                headers.remove(AUTHORIZATION);
+            }
+            url.clone_from(&hop.to);
+            chain.push(hop)?;
+        };
+        if response.status() == StatusCode::NOT_MODIFIED && is_conditional {
+            let validators = request.validators.updated_by(response.headers());
+            return Ok(Fetched::NotModified { validators });
+        }
+        let document = answer::document(response, self.most_bytes, now).await?;
+        Ok(Fetched::New {
+            body: document.body,
+            charset: document.charset,
+            final_url: without_userinfo(url),
+            validators: document.validators,
+            permanent_redirect: chain.permanent(),
+        })
+    }
+}
+
+fn builder(options: &ClientOptions) -> ClientBuilder {
+    install_crypto();
+    let version = env!("CARGO_PKG_VERSION");
+    let user_agent = match &options.contact {
+        Some(contact) => format!("watchalert/{version} (+{contact})"),
+        None => format!("watchalert/{version}"),
+    };
+    let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(ACCEPTED))]);
+    Client::builder()
+        .user_agent(user_agent)
+        .default_headers(accept)
+        .connect_timeout(options.connect_timeout)
+        .redirect(redirect::Policy::none())
+        // A proxy would resolve names out of the guard's sight.
+        .no_proxy()
+}
+
+/// Both the second client of a process and its other users of TLS find the provider installed.
+fn install_crypto() {
+    if rustls::crypto::ring::default_provider()
+        .install_default()
+        .is_err()
+    {
+        tracing::trace!("the TLS provider is already there");
+    }
+}
+
+fn add_identity(headers: &mut HeaderMap, request: &FetchRequest<'_>) -> Result<(), FetchFault> {
+    let value = |what: &str, text: &str| {
+        HeaderValue::from_str(text).map_err(|_invalid| {
+            let detail = format!("the {what} given for this feed does not fit into a header");
+            FetchFault::new(FaultKind::Request, detail)
+        })
+    };
+    if let Some(user_agent) = request.user_agent {
+        headers.insert(USER_AGENT, value("user agent", user_agent)?);
+    }
+    if let Some(secret) = request.authorization {
+        let mut secret = value("authorization", secret.expose_secret())?;
+        secret.set_sensitive(true);
+        headers.insert(AUTHORIZATION, secret);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use url::Url;
+
+    /// Answers one request with a redirect to `location`, and goes on listening.
+    fn redirect_once(listener: TcpListener, location: &str) -> TcpListener {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut request = [0; 1024];
+        assert!(socket.read(&mut request).unwrap() > 0);
+        let answer = format!(
+            "HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        );
+        socket.write_all(answer.as_bytes()).unwrap();
+        listener
+    }
+
+    /// The name is pinned past the guard, as a public server is that redirects inwards.
+    #[tokio::test]
+    async fn a_public_server_cannot_redirect_to_a_private_one() {
+        for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let mut client = FetchClient::new(&ClientOptions::default()).unwrap();
+            let pinned = builder(&ClientOptions::default()).dns_resolver(client.guard);
+            client.http = pinned.resolve("feeds.example", address).build().unwrap();
+            let location = format!("http://{host}:{}/inside", address.port());
+            let server = std::thread::spawn(move || redirect_once(listener, &location));
+
+            let url: Url = format!("http://feeds.example:{}/", address.port())
+                .parse()
+                .unwrap();
+            let request = FetchRequest::unconditional(&url);
+            let mut chain = Chain::default();
+            let fault = client
+                .get(&request, Timestamp::EPOCH, &mut chain)
+                .await
+                .unwrap_err();
+            assert_eq!(fault.kind, FaultKind::Private, "{fault}");
+            assert!(chain.to_string().contains("-302->"));
+            let listener = server.join().unwrap();
+            listener.set_nonblocking(true).unwrap();
+            assert!(listener.accept().is_err(), "somebody connected to {host}");
+        }
+    }
+}
