@@ -1,1 +1,5 @@
-//! x
+//! One tick: what is fetched is parsed, known once, judged and enqueued.
+
+
+pub mod feed;
+mod pattern;
