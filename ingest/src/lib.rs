@@ -1,5 +1,4 @@
 //! One tick: what is fetched is parsed, known once, judged and enqueued.
 
-
 pub mod feed;
 mod pattern;

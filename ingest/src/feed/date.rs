@@ -18,7 +18,15 @@ pub(super) struct Written {
 
 impl fmt::Display for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { year, month, day, hour, minute, second, offset } = self;
+        let Self {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+            offset,
+        } = self;
         let sign = if *offset < 0 { '-' } else { '+' };
         let (hours, minutes) = (offset.abs() / 60, offset.abs() % 60);
         write!(
@@ -203,7 +211,10 @@ fn full_year(digits: &str) -> Option<u32> {
 fn iso(word: &str) -> Option<(&str, &str)> {
     let (date, time) = word.split_once('t').unwrap_or((word, ""));
     let (year, rest) = date.split_once('-')?;
-    let digits = |text: &str| text.chars().all(|char| char.is_ascii_digit() || char == '-');
+    let digits = |text: &str| {
+        text.chars()
+            .all(|char| char.is_ascii_digit() || char == '-')
+    };
     (year.len() == 4 && digits(year) && digits(rest) && !rest.ends_with('-'))
         .then_some((date, time))
 }
@@ -274,10 +285,16 @@ mod tests {
     fn dates_are_read_as_they_are_written() {
         for (text, expected) in [
             ("Mon, 30 Nov 2026 10:00:00 GMT", "2026-11-30T10:00:00+00:00"),
-            ("Mon, 30 Nov 2026 10:00:00 +0130", "2026-11-30T10:00:00+01:30"),
+            (
+                "Mon, 30 Nov 2026 10:00:00 +0130",
+                "2026-11-30T10:00:00+01:30",
+            ),
             ("Mon, 30 Nov 26 10:00 EST", "2026-11-30T10:00:00-05:00"),
             ("30 Nov 2026 10:00:00 CET", "2026-11-30T10:00:00+01:00"),
-            ("Thurs, 5 November 2026 7:08:09 PDT", "2026-11-05T07:08:09-07:00"),
+            (
+                "Thurs, 5 November 2026 7:08:09 PDT",
+                "2026-11-05T07:08:09-07:00",
+            ),
             ("2026-11-30T10:00:00Z", "2026-11-30T10:00:00+00:00"),
             ("2026-11-30T10:00:00.123+01:00", "2026-11-30T10:00:00+01:00"),
             ("2026-11-30T10:00:00-0800", "2026-11-30T10:00:00-08:00"),
@@ -286,20 +303,42 @@ mod tests {
             ("2026-11-30 10:00:00 +0200", "2026-11-30T10:00:00+02:00"),
             ("2026-11-30", "2026-11-30T00:00:00+00:00"),
             ("2026-11", "2026-11-01T00:00:00+00:00"),
-            ("Mo, 30 Nov 2026 10:00:00 +0100", "2026-11-30T10:00:00+01:00"),
-            ("Mittwoch, 3. März 2027 08:15 MEZ", "2027-03-03T08:15:00+01:00"),
-            ("mar., 03 déc. 2026 10:00:00 +0100", "2026-12-03T10:00:00+01:00"),
+            (
+                "Mo, 30 Nov 2026 10:00:00 +0100",
+                "2026-11-30T10:00:00+01:00",
+            ),
+            (
+                "Mittwoch, 3. März 2027 08:15 MEZ",
+                "2027-03-03T08:15:00+01:00",
+            ),
+            (
+                "mar., 03 déc. 2026 10:00:00 +0100",
+                "2026-12-03T10:00:00+01:00",
+            ),
             ("14 juillet 2026 10:00:00", "2026-07-14T10:00:00+00:00"),
-            ("ma, 08 okt 2018 10:09:29 +0000", "2018-10-08T10:09:29+00:00"),
+            (
+                "ma, 08 okt 2018 10:09:29 +0000",
+                "2018-10-08T10:09:29+00:00",
+            ),
             ("Sat, Oct 28 2023 08:28:28 PM", "2023-10-28T20:28:28+00:00"),
-            ("Tue, 30 Jun 2026 24:00:00 +0000", "2026-06-30T00:00:00+00:00"),
+            (
+                "Tue, 30 Jun 2026 24:00:00 +0000",
+                "2026-06-30T00:00:00+00:00",
+            ),
             ("30-Nov-2026 10:00", "2026-11-30T10:00:00+00:00"),
             ("30.11.2026 10:00", "2026-11-30T10:00:00+00:00"),
             ("11/30/2026 10:00", "2026-11-30T10:00:00+00:00"),
             ("Mon Nov 30 10:00:00 2026", "2026-11-30T10:00:00+00:00"),
-            ("Mon, 30 Nov 2026 10:00:00 GMT+0200", "2026-11-30T10:00:00+02:00"),
+            (
+                "Mon, 30 Nov 2026 10:00:00 GMT+0200",
+                "2026-11-30T10:00:00+02:00",
+            ),
         ] {
-            assert_eq!(read(text).map(|date| date.to_string()).as_deref(), Some(expected), "{text}");
+            assert_eq!(
+                read(text).map(|date| date.to_string()).as_deref(),
+                Some(expected),
+                "{text}"
+            );
         }
     }
 
@@ -317,7 +356,19 @@ mod tests {
 
     #[test]
     fn what_is_no_date_is_none() {
-        for text in ["", "Tue,", "yesterday", "0001-01-01T00:00:00Z", "31 Feb 2026", "3/4/2026", "99999999999999", "12:00", "é-é", "+", "2026-"] {
+        for text in [
+            "",
+            "Tue,",
+            "yesterday",
+            "0001-01-01T00:00:00Z",
+            "31 Feb 2026",
+            "3/4/2026",
+            "99999999999999",
+            "12:00",
+            "é-é",
+            "+",
+            "2026-",
+        ] {
             assert_eq!(read(text), None, "{text}");
         }
     }

@@ -114,9 +114,8 @@ mod tests {
 
     #[test]
     fn sixteen_bits_are_read_with_and_without_a_mark() {
-        let units = |text: &str| -> Vec<u8> {
-            text.encode_utf16().flat_map(u16::to_le_bytes).collect()
-        };
+        let units =
+            |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
         assert_eq!(read(&units("<a>ü</a>"), None), "<a>ü</a>");
         assert_eq!(read(&units("\u{feff}<a>ü</a>"), None), "<a>ü</a>");
     }

@@ -29,19 +29,34 @@ fn entry(item: &Value, base: Option<&Url>) -> Entry {
     let links: Vec<Candidate> = ["url", "external_url"]
         .iter()
         .filter_map(|key| string(item, key))
-        .map(|href| Candidate { href, ..Candidate::default() })
+        .map(|href| Candidate {
+            href,
+            ..Candidate::default()
+        })
         .collect();
-    let bodies = [("summary", true), ("content_html", false), ("content_text", true)];
-    let bodies = bodies.into_iter().filter_map(|(key, plain)| Some((plain, string(item, key)?)));
+    let bodies = [
+        ("summary", true),
+        ("content_html", false),
+        ("content_text", true),
+    ];
+    let bodies = bodies
+        .into_iter()
+        .filter_map(|(key, plain)| Some((plain, string(item, key)?)));
     let tags = item.get("tags").and_then(Value::as_array);
     let published = ["date_published", "date_modified"]
         .iter()
         .find_map(|key| date::read(&string(item, key)?));
     Entry {
         link: link::choose(&links, guid.as_deref(), base),
-        title: string(item, "title").map_or_else(String::new, |title| text::loose(&title, TITLE_LIMIT)),
+        title: string(item, "title")
+            .map_or_else(String::new, |title| text::loose(&title, TITLE_LIMIT)),
         summary: summary(bodies),
-        tags: tags_of(tags.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned)),
+        tags: tags_of(
+            tags.into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned),
+        ),
         published: published.map(date::Written::timestamp),
         guid,
     }

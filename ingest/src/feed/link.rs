@@ -17,7 +17,10 @@ impl Candidate {
 
     fn is_page(&self) -> bool {
         let media_type = self.media_type.as_deref().unwrap_or("text/html");
-        matches!(media_type, "text/html" | "html" | "application/xhtml+xml" | "text/plain")
+        matches!(
+            media_type,
+            "text/html" | "html" | "application/xhtml+xml" | "text/plain"
+        )
     }
 }
 
@@ -70,17 +73,27 @@ mod tests {
     fn the_page_is_chosen_before_the_file_and_never_the_feed_itself() {
         let links = [
             link("https://example.org/self", Some("self"), None),
-            link("https://example.org/a.json", Some("alternate"), Some("application/json")),
+            link(
+                "https://example.org/a.json",
+                Some("alternate"),
+                Some("application/json"),
+            ),
             link("/a", Some("alternate"), Some("text/html")),
         ];
         let base = Url::parse("https://example.org/feeds/all.xml").unwrap();
-        assert_eq!(choose(&links, None, Some(&base)).as_deref(), Some("https://example.org/a"));
+        assert_eq!(
+            choose(&links, None, Some(&base)).as_deref(),
+            Some("https://example.org/a")
+        );
         assert_eq!(choose(&links[..1], None, Some(&base)), None);
     }
 
     #[test]
     fn an_id_that_is_an_address_serves_as_the_link() {
-        assert_eq!(choose(&[], Some("https://example.org/1"), None).as_deref(), Some("https://example.org/1"));
+        assert_eq!(
+            choose(&[], Some("https://example.org/1"), None).as_deref(),
+            Some("https://example.org/1")
+        );
         for id in ["urn:uuid:1", "tag:example.org,2026:1", "1", "http:///"] {
             assert_eq!(choose(&[], Some(id), None), None, "{id}");
         }
@@ -88,8 +101,17 @@ mod tests {
 
     #[test]
     fn only_the_web_is_linked() {
-        for href in ["javascript:alert(1)", "mailto:a@example.org", "file:///etc/passwd", " "] {
-            assert_eq!(choose(&[link(href, None, None)], None, None), None, "{href}");
+        for href in [
+            "javascript:alert(1)",
+            "mailto:a@example.org",
+            "file:///etc/passwd",
+            " ",
+        ] {
+            assert_eq!(
+                choose(&[link(href, None, None)], None, None),
+                None,
+                "{href}"
+            );
         }
     }
 }

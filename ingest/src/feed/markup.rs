@@ -189,7 +189,9 @@ fn pair(tags: &mut [Tag<'_>]) {
         let is_open = count.get(&name).is_some_and(|&open| open > 0);
         if is_open && (!starts_or_stands || is_item) {
             while let Some(inner) = open.pop() {
-                let Some(inner) = tags.get_mut(inner) else { break };
+                let Some(inner) = tags.get_mut(inner) else {
+                    break;
+                };
                 if let Some(open) = count.get_mut(&*inner.name) {
                     *open -= 1;
                 }
@@ -273,16 +275,24 @@ mod tests {
 
     fn outline(text: &str) -> String {
         let tags = scan(text);
-        let shown = tags.iter().filter(|tag| tag.kind != Kind::Close).map(|tag| {
-            let inner = tag.pair.and_then(|pair| text.get(tag.end..tags[pair].start));
-            format!("{}={}", tag.name, inner.unwrap_or("?"))
-        });
+        let shown = tags
+            .iter()
+            .filter(|tag| tag.kind != Kind::Close)
+            .map(|tag| {
+                let inner = tag
+                    .pair
+                    .and_then(|pair| text.get(tag.end..tags[pair].start));
+                format!("{}={}", tag.name, inner.unwrap_or("?"))
+            });
         shown.collect::<Vec<_>>().join("|")
     }
 
     #[test]
     fn tags_are_paired_in_spite_of_what_is_missing() {
-        assert_eq!(outline("<item><t>a</titel><l>b</l></item>"), "item=<t>a</titel><l>b</l>|t=?|l=b");
+        assert_eq!(
+            outline("<item><t>a</titel><l>b</l></item>"),
+            "item=<t>a</titel><l>b</l>|t=?|l=b"
+        );
         assert_eq!(outline("<item>a<item>b</item>"), "item=a|item=b");
         assert_eq!(outline("<rss><item>a</rss>"), "rss=<item>a|item=a");
         assert_eq!(outline("<rss><item>a</item><item>b"), "rss=?|item=a|item=?");
@@ -290,7 +300,8 @@ mod tests {
 
     #[test]
     fn comments_sections_and_declarations_hold_no_tags() {
-        let text = "<!DOCTYPE x [<!ENTITY a '<b>'>]><?p <q> ?><!-- <r> --><s><![CDATA[<t>]]></s>1 < 2";
+        let text =
+            "<!DOCTYPE x [<!ENTITY a '<b>'>]><?p <q> ?><!-- <r> --><s><![CDATA[<t>]]></s>1 < 2";
         assert_eq!(outline(text), "s=<![CDATA[<t>]]>");
     }
 

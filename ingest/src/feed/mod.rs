@@ -32,18 +32,19 @@ pub struct Document {
 }
 
 impl Document {
-    /// How much was found: what decides between two readings of one document.
-    fn yielded(&self) -> usize {
-        let fields = self.entries.iter().map(|entry| {
-            let found = [
-                !entry.title.is_empty(),
-                entry.link.is_some(),
-                entry.guid.is_some(),
-                !entry.summary.is_empty(),
-            ];
-            1 + found.into_iter().filter(|&found| found).count()
-        });
-        fields.sum()
+    /// How much was found, in fields and then in letters: what decides between two readings.
+    fn yielded(&self) -> (usize, usize) {
+        let fields = |entry: &Entry| {
+            1 + usize::from(!entry.title.is_empty())
+                + usize::from(!entry.summary.is_empty())
+                + usize::from(entry.link.is_some())
+                + usize::from(entry.guid.is_some())
+        };
+        let letters = |entry: &Entry| entry.title.len() + entry.summary.len();
+        (
+            self.entries.iter().map(fields).sum(),
+            self.entries.iter().map(letters).sum(),
+        )
     }
 }
 
@@ -110,9 +111,8 @@ fn parse_xml(text: &str, base: Option<&Url>) -> Result<Document, ParseError> {
 
 static ITEM: LazyLock<Regex> = LazyLock::new(|| pattern(r"<(?:item|entry)[\s/>]"));
 /// An element whose text feed-rs cuts at the first tag inside.
-static CUT_SHORT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"<(?:title|description|link|guid)(?:\s[^<>]*)?>[^<]*<[A-Za-z]")
-});
+static CUT_SHORT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"<(?:title|description|link|guid)(?:\s[^<>]*)?>[^<]*<[A-Za-z]"));
 
 /// False when feed-rs accepted the document but missed something that is plainly there.
 fn is_complete(document: &Document, text: &str) -> bool {
@@ -125,3 +125,6 @@ fn is_complete(document: &Document, text: &str) -> bool {
             .find_iter(text)
             .any(|found| !found.as_str().contains("xhtml"))
 }
+
+#[cfg(test)]
+mod tests;

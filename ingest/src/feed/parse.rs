@@ -46,10 +46,16 @@ fn guarded<T>(parse: impl FnOnce() -> T) -> Option<T> {
 }
 
 fn document(feed: model::Feed, base: Option<&Url>) -> Document {
-    let title = feed.title.map(|title| text::loose(&title.content, TITLE_LIMIT));
+    let title = feed
+        .title
+        .map(|title| text::loose(&title.content, TITLE_LIMIT));
     Document {
         title: title.filter(|title| !title.is_empty()),
-        entries: feed.entries.into_iter().map(|read| entry(read, base)).collect(),
+        entries: feed
+            .entries
+            .into_iter()
+            .map(|read| entry(read, base))
+            .collect(),
         repaired: false,
     }
 }
@@ -58,10 +64,10 @@ fn entry(read: model::Entry, base: Option<&Url>) -> Entry {
     let guid = Some(read.id.trim().to_owned()).filter(|guid| !guid.is_empty());
     let links: Vec<Candidate> = read.links.into_iter().filter_map(candidate).collect();
     let bodies = [
-        read.summary.map(|text| (text.content_type.subty() == "plain", text.content)),
-        read.content.and_then(|content| {
-            Some((content.content_type.subty() == "plain", content.body?))
-        }),
+        read.summary
+            .map(|text| (text.content_type.subty() == "plain", text.content)),
+        read.content
+            .and_then(|content| Some((content.content_type.subty() == "plain", content.body?))),
     ];
     let tags = read.categories.into_iter();
     Entry {

@@ -31,9 +31,13 @@ pub(super) fn read(text: &str, base: Option<&Url>) -> Result<Document, ParseErro
         items: &items,
     };
     let document = reader.document(base);
-    let is_whole = tags.iter().any(|tag| tag.kind == Kind::Close && tag.is_frame());
+    let is_whole = tags
+        .iter()
+        .any(|tag| tag.kind == Kind::Close && tag.is_frame());
     if document.entries.is_empty() && !is_whole {
-        return Err(ParseError::Broken("it breaks off before its first entry ends".to_owned()));
+        return Err(ParseError::Broken(
+            "it breaks off before its first entry ends".to_owned(),
+        ));
     }
     Ok(document)
 }
@@ -235,7 +239,10 @@ impl Fields {
             title: text::loose(&self.title.unwrap_or_default(), TITLE_LIMIT),
             summary: summary([self.description, self.content].into_iter().flatten()),
             tags: tags_of(self.tags.into_iter()),
-            published: self.published.or(self.updated).map(date::Written::timestamp),
+            published: self
+                .published
+                .or(self.updated)
+                .map(date::Written::timestamp),
             guid,
         }
     }

@@ -63,11 +63,87 @@ const INLINE: &[&str] = &[
 ];
 
 const BLOCK: &[&str] = &[
-    "article", "aside", "audio", "blockquote", "body", "br", "button", "caption", "center", "dd",
-    "details", "div", "dl", "dt", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4",
-    "h5", "h6", "head", "header", "hr", "html", "iframe", "img", "input", "label", "legend", "li",
-    "main", "nav", "noscript", "object", "ol", "p", "picture", "pre", "script", "section", "source",
-    "style", "summary", "svg", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul", "video",
+    "applet",
+    "area",
+    "article",
+    "aside",
+    "audio",
+    "base",
+    "blockquote",
+    "body",
+    "br",
+    "button",
+    "canvas",
+    "caption",
+    "center",
+    "col",
+    "colgroup",
+    "dd",
+    "details",
+    "dialog",
+    "dir",
+    "div",
+    "dl",
+    "dt",
+    "embed",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "frame",
+    "frameset",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "head",
+    "header",
+    "hr",
+    "html",
+    "iframe",
+    "img",
+    "input",
+    "label",
+    "legend",
+    "li",
+    "link",
+    "main",
+    "map",
+    "marquee",
+    "menu",
+    "meta",
+    "nav",
+    "noframes",
+    "noscript",
+    "object",
+    "ol",
+    "optgroup",
+    "option",
+    "p",
+    "param",
+    "picture",
+    "pre",
+    "script",
+    "section",
+    "select",
+    "source",
+    "style",
+    "summary",
+    "svg",
+    "table",
+    "tbody",
+    "td",
+    "textarea",
+    "tfoot",
+    "th",
+    "thead",
+    "tr",
+    "track",
+    "ul",
+    "video",
 ];
 
 fn is_inline(name: &[u8]) -> bool {
@@ -88,7 +164,11 @@ fn keep_unknown_tags(text: &str) -> Cow<'_, str> {
         let name = part.strip_prefix('/').unwrap_or(part);
         let end = name.find(|char: char| !char.is_ascii_alphanumeric());
         let is_tag = is_html(name.get(..end.unwrap_or(name.len())).unwrap_or_default());
-        kept.push_str(if is_tag || part.starts_with("!--") { "<" } else { "&lt;" });
+        kept.push_str(if is_tag || part.starts_with("!--") {
+            "<"
+        } else {
+            "&lt;"
+        });
         kept.push_str(part);
     }
     Cow::Owned(kept)
@@ -180,7 +260,10 @@ mod tests {
 
     #[test]
     fn a_type_parameter_is_not_a_tag() {
-        assert_eq!(loose("Vec<T> grows a <b>bold</b> API, 1 < 2", 99), "Vec<T> grows a bold API, 1 < 2");
+        assert_eq!(
+            loose("Vec<T> grows a <b>bold</b> API, 1 < 2", 99),
+            "Vec<T> grows a bold API, 1 < 2"
+        );
     }
 
     #[test]
