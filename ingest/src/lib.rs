@@ -1,4 +1,5 @@
 //! One tick: what is fetched is parsed, known once, judged and enqueued.
 
 pub mod feed;
+pub mod know;
 mod pattern;

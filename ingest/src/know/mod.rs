@@ -1,6 +1,6 @@
-//! Known once: under which keys an entry is remembered.
+//! Known once: the keys under which an entry is remembered.
 
+mod address;
 mod identity;
-mod link;
 
 pub use identity::{Identified, identify};
