@@ -31,7 +31,7 @@ fn dump(path: &str, body: &[u8], base: Option<&Url>) -> Value {
             "guid": entry.guid,
             "link": entry.link,
             "title": entry.title,
-            "published": entry.published.map(|published| published.unix_seconds()),
+            "published": entry.published.map(shared::model::Timestamp::unix_seconds),
         })
     });
     json!({

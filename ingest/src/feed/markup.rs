@@ -137,7 +137,7 @@ fn tag(text: &str, start: usize) -> Option<Tag<'_>> {
     let (name, after) = rest.split_at_checked(name_end)?;
     let attributes = after.get(..attributes_end(after))?;
     let end = start + 1 + usize::from(closes) + name_end + attributes.len();
-    let closed = text.get(end..).is_some_and(|rest| rest.starts_with('>'));
+    let bracket = text.get(end..).is_some_and(|rest| rest.starts_with('>'));
     let kind = match (closes, attributes.ends_with('/')) {
         (true, _) => Kind::Close,
         (false, true) => Kind::Empty,
@@ -152,7 +152,7 @@ fn tag(text: &str, start: usize) -> Option<Tag<'_>> {
         },
         attributes,
         start,
-        end: end + usize::from(closed),
+        end: end + usize::from(bracket),
         pair: None,
     })
 }
@@ -179,35 +179,53 @@ fn attributes_end(text: &str) -> usize {
 /// Gives every opening tag its end. What closes an outer element or an item ends what is open
 /// inside; a new item ends the one before; a stray closing tag ends nothing.
 fn pair(tags: &mut [Tag<'_>]) {
-    let mut open: Vec<usize> = Vec::new();
-    let mut count: HashMap<String, usize> = HashMap::new();
+    let mut open = OpenTags::default();
     for at in 0..tags.len() {
-        let Some(tag) = tags.get(at) else { break };
+        let Some(tag) = tags.get(at) else { return };
         let name = tag.name.clone().into_owned();
-        let (starts, is_item, is_frame) = (tag.kind == Kind::Open, tag.is_item(), tag.is_frame());
-        let starts_or_stands = tag.kind != Kind::Close;
-        let is_open = count.get(&name).is_some_and(|&open| open > 0);
-        if is_open && (!starts_or_stands || is_item) {
-            while let Some(inner) = open.pop() {
-                let Some(inner) = tags.get_mut(inner) else {
-                    break;
-                };
-                if let Some(open) = count.get_mut(&*inner.name) {
-                    *open -= 1;
-                }
-                let ends = inner.name == name;
-                if ends || is_frame && inner.is_item() {
-                    inner.pair = Some(at);
-                }
-                if ends {
+        let (kind, is_item, is_frame) = (tag.kind, tag.is_item(), tag.is_frame());
+        if kind == Kind::Close || is_item {
+            while open.holds(&name)
+                && let Some(inner) = open.pop()
+                && let Some(inner) = tags.get_mut(inner)
+            {
+                let is_whole = inner.name == name || is_frame && inner.is_item();
+                inner.pair = is_whole.then_some(at);
+                if inner.name == name {
                     break;
                 }
             }
         }
-        if starts {
-            open.push(at);
-            *count.entry(name).or_default() += 1;
+        if kind == Kind::Open {
+            open.push(at, name);
         }
+    }
+}
+
+/// The tags that are open, and how many there are of each name: so that a stray closing tag need
+/// not search them all.
+#[derive(Default)]
+struct OpenTags {
+    stack: Vec<(usize, String)>,
+    count: HashMap<String, usize>,
+}
+
+impl OpenTags {
+    fn push(&mut self, at: usize, name: String) {
+        *self.count.entry(name.clone()).or_default() += 1;
+        self.stack.push((at, name));
+    }
+
+    fn holds(&self, name: &str) -> bool {
+        self.count.get(name).is_some_and(|&count| count > 0)
+    }
+
+    fn pop(&mut self) -> Option<usize> {
+        let (at, name) = self.stack.pop()?;
+        if let Some(count) = self.count.get_mut(&name) {
+            *count -= 1;
+        }
+        Some(at)
     }
 }
 
@@ -237,15 +255,12 @@ pub(super) fn unescape(text: &str) -> String {
         let decoded = part
             .split_once(';')
             .and_then(|(entity, rest)| Some((character(entity)?, rest)));
-        match decoded {
-            Some((char, rest)) => {
-                plain.push(char);
-                plain.push_str(rest);
-            }
-            None => {
-                plain.push('&');
-                plain.push_str(part);
-            }
+        if let Some((char, rest)) = decoded {
+            plain.push(char);
+            plain.push_str(rest);
+        } else {
+            plain.push('&');
+            plain.push_str(part);
         }
     }
     plain

@@ -103,7 +103,10 @@ fn parse_xml(text: &str, base: Option<&Url>) -> Result<Document, ParseError> {
             _ => Ok(document),
         },
         Err(fault) => repair::read(text, base).map_err(|error| match error {
-            ParseError::Broken(reason) => ParseError::Broken(format!("{reason} ({fault})")),
+            ParseError::Broken(reason) => {
+                let fault = plain(&fault, 200);
+                ParseError::Broken(format!("{reason} ({fault})"))
+            }
             other => other,
         }),
     }

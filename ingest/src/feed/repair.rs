@@ -212,7 +212,7 @@ impl Fields {
             "guid" | "id" => self.guid = Some(inner().text()),
             "title" => self.title = Some(body(tag, inner()).1),
             "dc:title" if self.title.is_none() => self.title = Some(inner().text()),
-            "link" => self.links.push(candidate(tag, inner(), base)),
+            "link" => self.links.push(candidate(tag, &inner(), base)),
             "description" | "summary" => self.description = Some(body(tag, inner())),
             "content" | "content:encoded" | "body" | "xhtml:body" => {
                 self.content = Some(body(tag, inner()));
@@ -256,7 +256,7 @@ fn body(tag: &Tag<'_>, mut inner: Inner<'_>) -> (bool, String) {
     (is_plain, inner.text())
 }
 
-fn candidate(tag: &Tag<'_>, inner: Inner<'_>, base: Option<&Url>) -> Candidate {
+fn candidate(tag: &Tag<'_>, inner: &Inner<'_>, base: Option<&Url>) -> Candidate {
     let base = rebased(tag, base.cloned());
     let href = tag.attribute("href").unwrap_or_else(|| inner.text());
     let resolved = link::resolve(href.trim(), base.as_ref());

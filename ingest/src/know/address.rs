@@ -48,7 +48,8 @@ impl Address {
         }
         let mut page = url.host_str()?.trim_end_matches('.').to_owned();
         if let Some(port) = url.port().filter(|port| !matches!(port, 80 | 443)) {
-            page.push_str(&format!(":{port}"));
+            page.push(':');
+            page.push_str(&port.to_string());
         }
         page.push_str(url.path().trim_end_matches('/'));
         if let Some(query) = url.query() {
