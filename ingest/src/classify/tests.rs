@@ -274,3 +274,30 @@ fn a_summary_is_short_and_never_the_title_again() {
     long.summary = "Title.".to_owned();
     assert_eq!(judge(&long, &FeedFacts::default(), &[]).summary, "");
 }
+
+#[test]
+fn the_sample_feeds_show_every_severity() {
+    let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/samples");
+    let severities = |name: &str| -> Vec<&str> {
+        let body = std::fs::read(format!("{samples}/{name}")).unwrap();
+        let document = crate::feed::parse(&body, None, None).unwrap();
+        assert!(!document.repaired);
+        let verdicts = document
+            .entries
+            .iter()
+            .map(|entry| judge(entry, &FeedFacts::default(), &[]));
+        verdicts.map(|verdict| verdict.severity.name()).collect()
+    };
+    assert_eq!(
+        severities("advisories.atom"),
+        ["critical", "high", "critical", "normal", "low"]
+    );
+    assert_eq!(
+        severities("releases.atom"),
+        ["high", "low", "normal", "normal"]
+    );
+    assert_eq!(
+        severities("status.xml"),
+        ["high", "normal", "normal", "normal", "low"]
+    );
+}

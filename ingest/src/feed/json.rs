@@ -1,19 +1,22 @@
 //! The lenient reader of JSON Feed: whatever has `items`, one by one.
 
-use super::Document;
-use super::date;
 use super::link::{self, Candidate};
 use super::parse::{summary, tags_of};
 use super::text::{self, TITLE_LIMIT};
+use super::{Document, ParseError, date};
 use serde_json::Value;
 use shared::model::Entry;
 use url::Url;
 
-pub(super) fn read(text: &str, base: Option<&Url>) -> Option<Document> {
-    let feed: Value = serde_json::from_str(text).ok()?;
-    let items = feed.get("items")?.as_array()?;
-    let version = feed.get("version")?.as_str()?;
-    version.contains("jsonfeed").then(|| Document {
+pub(super) fn read(text: &str, base: Option<&Url>) -> Result<Document, ParseError> {
+    let feed: Value = serde_json::from_str(text)
+        .map_err(|error| ParseError::Broken(format!("its JSON cannot be read: {error}")))?;
+    let version = feed.get("version").and_then(Value::as_str);
+    let items = feed.get("items").and_then(Value::as_array);
+    let items = items
+        .filter(|_| version.is_some_and(|version| version.contains("jsonfeed")))
+        .ok_or(ParseError::OtherJson)?;
+    Ok(Document {
         title: string(&feed, "title").map(|title| text::loose(&title, TITLE_LIMIT)),
         entries: items
             .iter()

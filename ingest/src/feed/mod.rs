@@ -87,7 +87,7 @@ pub fn parse(
 }
 
 fn parse_json(text: &str, base: Option<&Url>) -> Result<Document, ParseError> {
-    parse::read(text, base).or_else(|_| json::read(text, base).ok_or(ParseError::OtherJson))
+    parse::read(text, base).or_else(|_| json::read(text, base))
 }
 
 fn parse_xml(text: &str, base: Option<&Url>) -> Result<Document, ParseError> {
