@@ -1,0 +1,115 @@
+//! How much an entry matters, by rules alone: the user's, the built-in floor, the built-in lists.
+
+mod builtin;
+mod cvss;
+mod floor;
+mod rules;
+
+pub use rules::Rule;
+
+use shared::model::{Category, Entry, Judge, Severity, Verdict};
+
+/// A summary on the phone is at most this many characters.
+const SUMMARY_LIMIT: usize = 280;
+
+/// What is known of the feed an entry came from.
+#[derive(Clone, Debug, Default)]
+pub struct FeedFacts {
+    pub name: String,
+    pub url: String,
+    /// The user's own.
+    pub tags: Vec<String>,
+}
+
+/// A severity and category, who says so, and why.
+struct Opinion {
+    severity: Severity,
+    category: Category,
+    reason: String,
+    judge: Judge,
+}
+
+/// Judges an entry: the first rule that matches, then the floor, then the built-in lists.
+///
+/// The floor (known to be exploited, CVSS of 9 and more) beats a rule that drops or lowers, unless
+/// that rule says otherwise. A rule's category always stands.
+pub fn judge(entry: &Entry, feed: &FeedFacts, rules: &[Rule]) -> Verdict {
+    let rule = rules.iter().find(|rule| rule.matches(entry, feed));
+    let opinion = match rule {
+        Some(rule) => by_rule(rule, entry, feed),
+        None => unruled(entry, feed),
+    };
+    Verdict {
+        severity: opinion.severity,
+        category: opinion.category,
+        summary: summary(entry),
+        reason: opinion.reason,
+        judge: opinion.judge,
+    }
+}
+
+fn by_rule(rule: &Rule, entry: &Entry, feed: &FeedFacts) -> Opinion {
+    let mut opinion = if rule.beats_floor {
+        builtin::judge(entry, feed)
+    } else {
+        unruled(entry, feed)
+    };
+    let says = if rule.drop {
+        Some((Severity::Ignore, "drops it"))
+    } else if let Some(forced) = rule.force {
+        Some((forced, "sets its severity"))
+    } else {
+        let raises = rule.floor.filter(|floor| *floor < opinion.severity);
+        raises.map(|floor| (floor, "raises it"))
+    };
+    match says {
+        Some((_, does)) if opinion.judge == Judge::Floor => {
+            let held = format!("; the rule {:?} {does}, but not below the floor", rule.name);
+            opinion.reason.push_str(&held);
+        }
+        Some((severity, does)) => {
+            opinion.severity = severity;
+            opinion.judge = Judge::Rule;
+            opinion.reason = format!("the rule {:?} {does}", rule.name);
+        }
+        None => {}
+    }
+    if let Some(category) = rule.category {
+        opinion.category = category;
+        if opinion.judge != Judge::Rule {
+            let sorted = format!("; the rule {:?} sets its category", rule.name);
+            opinion.reason.push_str(&sorted);
+        }
+    }
+    opinion
+}
+
+fn unruled(entry: &Entry, feed: &FeedFacts) -> Opinion {
+    match floor::find(entry) {
+        Some(reason) => Opinion {
+            severity: Severity::Critical,
+            category: Category::Vulnerability,
+            reason,
+            judge: Judge::Floor,
+        },
+        None => builtin::judge(entry, feed),
+    }
+}
+
+/// The beginning of the description, cut between words; nothing when it only repeats the title.
+fn summary(entry: &Entry) -> String {
+    let text = &entry.summary;
+    let bare = text.trim_end_matches(['…', '.', ' ']);
+    if entry.title.contains(bare) {
+        return String::new();
+    }
+    let Some((end, _)) = text.char_indices().nth(SUMMARY_LIMIT) else {
+        return text.clone();
+    };
+    let head = text.get(..end).unwrap_or_default();
+    let head = head.rsplit_once(' ').map_or(head, |(words, _)| words);
+    format!("{} …", head.trim_end_matches([',', ';', ':', '-']))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! The strict reader: feed-rs behind a panic guard. No other file knows it.
+
+use super::Document;
+use super::date;
+use super::link::{self, Candidate};
+use super::text::{self, SUMMARY_LIMIT, TITLE_LIMIT};
+use feed_rs::model;
+use shared::model::{Entry, Timestamp};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+use url::Url;
+
+/// Reads text in UTF-8 whose XML declaration is gone. The error is feed-rs's own word.
+pub(super) fn read(text: &str, base: Option<&Url>) -> Result<Document, String> {
+    let parser = feed_rs::parser::Builder::new()
+        .base_uri(base.map(Url::as_str))
+        .id_generator(|_, _, _| String::new())
+        .timestamp_parser(|text| date::read(text)?.to_string().parse().ok())
+        .build();
+    let feed = guarded(|| parser.parse(text.as_bytes()))
+        .ok_or("feed-rs panicked")?
+        .map_err(|error| error.to_string())?;
+    Ok(document(feed, base))
+}
+
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs what may panic; `None` when it did. Its message is not printed: the fault is the feed's.
+fn guarded<T>(parse: impl FnOnce() -> T) -> Option<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let inner = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !GUARDED.get() {
+                inner(panic);
+            }
+        }));
+    });
+    GUARDED.set(true);
+    let parsed = catch_unwind(AssertUnwindSafe(parse)).ok();
+    GUARDED.set(false);
+    parsed
+}
+
+fn document(feed: model::Feed, base: Option<&Url>) -> Document {
+    let title = feed
+        .title
+        .map(|title| text::loose(&title.content, TITLE_LIMIT));
+    Document {
+        title: title.filter(|title| !title.is_empty()),
+        entries: feed
+            .entries
+            .into_iter()
+            .map(|read| entry(read, base))
+            .collect(),
+        repaired: false,
+    }
+}
+
+fn entry(read: model::Entry, base: Option<&Url>) -> Entry {
+    let guid = Some(read.id.trim().to_owned()).filter(|guid| !guid.is_empty());
+    let links: Vec<Candidate> = read.links.into_iter().filter_map(candidate).collect();
+    let bodies = [
+        read.summary
+            .map(|text| (text.content_type.subty() == "plain", text.content)),
+        read.content
+            .and_then(|content| Some((content.content_type.subty() == "plain", content.body?))),
+    ];
+    let tags = read.categories.into_iter();
+    Entry {
+        link: link::choose(&links, guid.as_deref(), base),
+        title: read.title.map_or_else(String::new, |title| {
+            text::loose(&title.content, TITLE_LIMIT)
+        }),
+        summary: summary(bodies.into_iter().flatten()),
+        tags: tags_of(tags.map(|tag| tag.label.unwrap_or(tag.term))),
+        published: read
+            .published
+            .or(read.updated)
+            .map(|date| Timestamp::from_unix_millis(date.timestamp_millis())),
+        guid,
+    }
+}
+
+fn candidate(link: model::Link) -> Option<Candidate> {
+    // A target marks the comments.
+    link.target.is_none().then_some(Candidate {
+        href: link.href,
+        rel: link.rel,
+        media_type: link.media_type,
+    })
+}
+
+/// The first body that holds text; each comes with whether it is plain text.
+pub(super) fn summary(bodies: impl Iterator<Item = (bool, String)>) -> String {
+    let mut texts = bodies.map(|(plain, body)| {
+        if plain {
+            text::loose(&body, SUMMARY_LIMIT)
+        } else {
+            text::plain(&body, SUMMARY_LIMIT)
+        }
+    });
+    texts.find(|text| !text.is_empty()).unwrap_or_default()
+}
+
+/// At most twenty of the feed's own categories, each once.
+pub(super) fn tags_of(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut tags: Vec<String> = Vec::new();
+    for name in names {
+        let tag = text::loose(&name, 60);
+        if !tag.is_empty() && !tags.contains(&tag) {
+            tags.push(tag);
+        }
+        if tags.len() == 20 {
+            break;
+        }
+    }
+    tags
+}

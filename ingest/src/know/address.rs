@@ -1,0 +1,140 @@
+//! Addresses reduced to what they lead to, so that two spellings of one are equal.
+
+use url::Url;
+
+/// Parameters that say where a reader came from, not what is read. `utm_*` is matched by prefix.
+const TRACKING: &[&str] = &[
+    "at_campaign",
+    "at_medium",
+    "cmpid",
+    "dclid",
+    "fbclid",
+    "gbraid",
+    "gclid",
+    "gclsrc",
+    "igshid",
+    "mc_cid",
+    "mc_eid",
+    "mkt_tok",
+    "msclkid",
+    "ncid",
+    "oly_anon_id",
+    "oly_enc_id",
+    "s_cid",
+    "twclid",
+    "vero_id",
+    "wbraid",
+    "wt_mc",
+    "yclid",
+    "_hsenc",
+    "_hsmi",
+];
+
+/// A link in the one form in which it is compared; never shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Address {
+    /// `host[:port]/path?query`, and a fragment that routes.
+    page: String,
+    /// Any other fragment: a place on the page.
+    place: Option<String>,
+}
+
+impl Address {
+    /// `None` for what is not http(s).
+    pub(super) fn parse(link: &str) -> Option<Self> {
+        let url = Url::parse(link.trim()).ok()?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return None;
+        }
+        let mut page = url.host_str()?.trim_end_matches('.').to_owned();
+        if let Some(port) = url.port().filter(|port| !matches!(port, 80 | 443)) {
+            page.push(':');
+            page.push_str(&port.to_string());
+        }
+        page.push_str(url.path().trim_end_matches('/'));
+        if let Some(query) = url.query() {
+            append_query(&mut page, query);
+        }
+        let fragment = url.fragment().filter(|fragment| !fragment.is_empty());
+        let (route, place) = match fragment {
+            Some(route) if route.starts_with(['!', '/']) => (Some(route), None),
+            other => (None, other.map(str::to_owned)),
+        };
+        if let Some(route) = route {
+            page.push('#');
+            page.push_str(route);
+        }
+        Some(Self { page, place })
+    }
+
+    pub(super) fn page(&self) -> &str {
+        &self.page
+    }
+
+    /// Page and place.
+    pub(super) fn whole(&self) -> String {
+        match &self.place {
+            Some(place) => format!("{}#{place}", self.page),
+            None => self.page.clone(),
+        }
+    }
+}
+
+fn append_query(page: &mut String, query: &str) {
+    let kept = query.split('&').filter(|pair| {
+        let name = pair
+            .split('=')
+            .next()
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        !pair.is_empty() && !name.starts_with("utm_") && !TRACKING.contains(&&*name)
+    });
+    for (at, pair) in kept.enumerate() {
+        page.push(if at == 0 { '?' } else { '&' });
+        page.push_str(pair);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(link: &str) -> String {
+        Address::parse(link).unwrap().whole()
+    }
+
+    #[test]
+    fn spellings_of_one_address_are_equal() {
+        for spelling in [
+            "http://Example.org:80/News/1/",
+            "https://example.org:443/News/1?utm_source=rss&fbclid=x",
+            "https://EXAMPLE.org./News/./1?&gclid=1&mc_cid=2",
+        ] {
+            assert_eq!(page(spelling), "example.org/News/1", "{spelling}");
+        }
+    }
+
+    #[test]
+    fn what_leads_elsewhere_differs() {
+        for (one, other) in [
+            ("https://example.org/a", "https://example.org/A"),
+            ("https://example.org/?id=1", "https://example.org/?id=2"),
+            ("https://example.org/#!/1", "https://example.org/#!/2"),
+            ("https://example.org:8080/", "https://example.org/"),
+            ("https://www.example.org/", "https://example.org/"),
+            ("https://example.org/log#v1", "https://example.org/log#v2"),
+        ] {
+            assert_ne!(page(one), page(other), "{one}");
+        }
+        let places = ["https://example.org/log#v1", "https://example.org/log#v2"];
+        let [one, other] = places.map(|link| Address::parse(link).unwrap());
+        assert_eq!(one.page(), other.page());
+    }
+
+    #[test]
+    fn what_is_not_on_the_web_has_no_address() {
+        for link in ["", "mailto:a@example.org", "/news", "urn:x:1"] {
+            assert_eq!(Address::parse(link), None, "{link}");
+        }
+    }
+}
