@@ -1,10 +1,7 @@
-//! x
-
-pub mod fetch;
-
-//! One tick: what is fetched is parsed, known once, judged and enqueued.
+//! The ingest: one tick fetches, parses, knows once, judges, routes and enqueues, then ends.
 
 pub mod classify;
 pub mod feed;
+pub mod fetch;
 pub mod know;
 mod pattern;

@@ -1,7 +1,4 @@
 //! What the tests of both programs stand on: a world per test, and stand-ins at the socket.
 
-pub mod world;
-
-//! x
-
 pub mod feeds;
+pub mod world;
