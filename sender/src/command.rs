@@ -20,6 +20,7 @@ use std::io::{self, ErrorKind, Write};
 pub struct World {
     pub environment: Environment,
     pub clock: Clock,
+    pub chance: fastrand::Rng,
     /// Alerts of the console channel go here.
     pub output: Output,
 }
@@ -87,6 +88,7 @@ async fn drain(
         style: Style::of_stdout(&world.environment),
         config,
         clock: world.clock,
+        chance: world.chance,
         output: world.output,
     };
     let drained = run::run(scene, until, stop).await?;

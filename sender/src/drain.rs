@@ -65,10 +65,17 @@ pub struct Drain {
     clocks: (Instant, Timestamp),
     trouble: bool,
     drained: Drained,
+    chance: fastrand::Rng,
 }
 
 impl Drain {
-    pub fn new(runway: Runway, epoch: Epoch, default_channel: String, retention: Duration) -> Self {
+    pub fn new(
+        runway: Runway,
+        epoch: Epoch,
+        default_channel: String,
+        retention: Duration,
+        chance: fastrand::Rng,
+    ) -> Self {
         let now = runway.clock.now();
         Self {
             runway,
@@ -84,6 +91,7 @@ impl Drain {
             clocks: (Instant::now(), now),
             trouble: false,
             drained: Drained::default(),
+            chance,
         }
     }
 
@@ -174,7 +182,7 @@ impl Drain {
     fn start(&mut self, destination: Destination, claim: Claim) {
         match claim {
             Claim::Leased(lease) => {
-                let flight = self.runway.clone().fly(*lease, fastrand::f64());
+                let flight = self.runway.clone().fly(*lease, self.chance.f64());
                 self.flights.spawn(flight);
             }
             Claim::NotBefore(at) => self.schedule.landed(destination, at),

@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     let world = World {
         environment,
         clock: Clock::system(),
+        chance: fastrand::Rng::new(),
         output: Output::new(io::stdout()),
     };
     let ended = Builder::new_current_thread()

@@ -20,6 +20,7 @@ use std::sync::Arc;
 pub struct Scene {
     pub config: Config,
     pub clock: Clock,
+    pub chance: fastrand::Rng,
     pub output: Output,
     pub style: Style,
 }
@@ -53,6 +54,7 @@ pub async fn run(
         epoch,
         scene.config.default_channel.clone(),
         scene.config.outbox.retention,
+        scene.chance,
     );
     let drained = drain.run(bell.as_ref(), until, stop).await;
     keep_unsettled(&path, &unsettled);

@@ -1,6 +1,5 @@
 //! What can go wrong with the database, as one clear sentence each.
 
-use crate::policy::text::span;
 use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,7 +29,7 @@ pub enum StoreError {
         found: i64,
         known: i64,
     },
-    #[error("the database {} was held by another process for {}: a `sqlite3` prompt with an open transaction, perhaps", .path.display(), span(*.waited))]
+    #[error("the database {} was held by another process for {waited:?}: a `sqlite3` prompt with an open transaction, perhaps", .path.display())]
     Locked { path: PathBuf, waited: Duration },
     #[error("no room left for the database {}: free some space on its disk; nothing was lost, work goes on by itself then", .0.display())]
     Full(PathBuf),
