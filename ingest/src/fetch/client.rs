@@ -173,6 +173,7 @@ fn add_identity(headers: &mut HeaderMap, request: &FetchRequest<'_>) -> Result<(
 
 #[cfg(test)]
 mod tests {
+    use super::super::fetch;
     use super::*;
     use std::io::{Read, Write};
     use std::net::TcpListener;
@@ -205,14 +206,15 @@ mod tests {
             let url: Url = format!("http://feeds.example:{}/", address.port())
                 .parse()
                 .unwrap();
-            let request = FetchRequest::unconditional(&url);
-            let mut chain = Chain::default();
-            let fault = client
-                .get(&request, Timestamp::EPOCH, &mut chain)
-                .await
-                .unwrap_err();
+            let request = FetchRequest {
+                deadline: Duration::from_secs(5),
+                ..FetchRequest::unconditional(&url)
+            };
+            let Fetched::Failed(fault) = fetch(&client, &request, Timestamp::EPOCH).await else {
+                panic!("{host} was read from");
+            };
             assert_eq!(fault.kind, FaultKind::Private, "{fault}");
-            assert!(chain.to_string().contains("-302->"));
+            assert!(fault.detail.contains("-302->"));
             let listener = server.join().unwrap();
             listener.set_nonblocking(true).unwrap();
             assert!(listener.accept().is_err(), "somebody connected to {host}");
