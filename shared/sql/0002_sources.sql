@@ -5,7 +5,7 @@ CREATE TABLE feed(
   url           TEXT NOT NULL UNIQUE,          -- as the configuration says it
   title         TEXT,                          -- as the feed says it
   etag          TEXT, last_modified TEXT,
-  unconditional_at REAL,                       -- the last fetch without validators
+  full_at       REAL,                          -- when it last came in full, not as "not modified"
   guids_unreliable INTEGER NOT NULL DEFAULT 0, -- it repeated a guid once: its items go by link, for good
   seeded_at     REAL,                          -- the first good fetch, whose items were not told
   seed_told_at  REAL,                          -- when the notice about that went out

@@ -1,7 +1,7 @@
 //! Where a request may go: redirects, private hosts, and what travels along.
 
 use super::*;
-use secrecy::SecretString;
+use shared::config::Secret;
 
 #[tokio::test]
 async fn only_an_unbroken_row_of_permanent_redirects_moves_a_feed() {
@@ -84,7 +84,7 @@ async fn a_secret_goes_to_the_feeds_own_host_only() {
     server.set("/back", Reply::feed(FEED));
     let client = FetchClient::new(&options()).unwrap();
     let url = server.url("/old").parse().unwrap();
-    let secret = SecretString::from("Bearer sesame");
+    let secret = Secret::from("Bearer sesame".to_owned());
     let request = FetchRequest {
         authorization: Some(&secret),
         ..FetchRequest::unconditional(&url)
@@ -122,7 +122,7 @@ async fn a_private_host_is_refused_before_anything_is_sent() {
 async fn a_secret_that_fits_no_header_is_a_fault_that_does_not_repeat_it() {
     let client = FetchClient::new(&options()).unwrap();
     let url = "http://127.0.0.1:9/".parse().unwrap();
-    let secret = SecretString::from("Bearer\nsesame");
+    let secret = Secret::from("Bearer\nsesame".to_owned());
     let request = FetchRequest {
         authorization: Some(&secret),
         ..FetchRequest::unconditional(&url)

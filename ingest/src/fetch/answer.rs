@@ -1,12 +1,12 @@
 //! The final answer of a server: its status decides before anything of the body is believed.
 
-use super::conditional::Validators;
+use super::conditional::validators_of;
 use super::fault::{FaultKind, FetchFault};
 use super::page::{self, Page};
 use super::schedule;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
-use shared::model::Timestamp;
+use shared::model::{Timestamp, Validators};
 use std::time::Duration;
 
 /// A challenge is not solved by asking again soon; it may be lifted some day.
@@ -39,7 +39,7 @@ pub(super) async fn document(
     Ok(Document {
         body,
         charset: charset(response.headers()),
-        validators: Validators::of(response.headers()),
+        validators: validators_of(response.headers()),
     })
 }
 

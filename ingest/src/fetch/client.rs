@@ -4,14 +4,13 @@
 //! with its status, and decides whether the secret travels on.
 
 use super::answer;
-use super::conditional::conditions;
+use super::conditional::{conditions, updated};
 use super::fault::{FaultKind, FetchFault, without_userinfo};
 use super::guard::Guard;
 use super::redirect::{Chain, Hop};
 use super::{FetchRequest, Fetched, file};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
 use reqwest::{Client, ClientBuilder, StatusCode, redirect};
-use secrecy::ExposeSecret;
 use shared::model::Timestamp;
 use std::time::Duration;
 
@@ -112,7 +111,7 @@ impl FetchClient {
             chain.push(hop)?;
         };
         if response.status() == StatusCode::NOT_MODIFIED && is_conditional {
-            let validators = request.validators.updated_by(response.headers());
+            let validators = updated(request.validators, response.headers());
             return Ok(Fetched::NotModified { validators });
         }
         let document = answer::document(response, self.most_bytes, now).await?;
@@ -164,7 +163,7 @@ fn add_identity(headers: &mut HeaderMap, request: &FetchRequest<'_>) -> Result<(
         headers.insert(USER_AGENT, value("user agent", user_agent)?);
     }
     if let Some(secret) = request.authorization {
-        let mut secret = value("authorization", secret.expose_secret())?;
+        let mut secret = value("authorization", secret.expose())?;
         secret.set_sensitive(true);
         headers.insert(AUTHORIZATION, secret);
     }

@@ -3,40 +3,27 @@
 use reqwest::header::{
     ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
 };
-use shared::model::Timestamp;
+use shared::model::{Timestamp, Validators};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// A server whose cache is stale, or that confuses its validators, answers 304 for weeks: at
 /// least this often the feed is asked for in full.
 const FULL_EVERY: Duration = Duration::from_hours(24);
 
-/// What a server gave to recognise the version it sent; verbatim, quotes and `W/` included.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Validators {
-    pub etag: Option<String>,
-    pub last_modified: Option<String>,
+/// The validators of an answer.
+pub(super) fn validators_of(headers: &HeaderMap) -> Validators {
+    Validators {
+        etag: text(headers, &ETAG),
+        last_modified: text(headers, &LAST_MODIFIED),
+    }
 }
 
-impl Validators {
-    pub const NONE: Self = Self {
-        etag: None,
-        last_modified: None,
-    };
-
-    pub(super) fn of(headers: &HeaderMap) -> Self {
-        Self {
-            etag: text(headers, &ETAG),
-            last_modified: text(headers, &LAST_MODIFIED),
-        }
-    }
-
-    /// After a 304: what it says replaces what is stored, what it leaves out stays.
-    pub(super) fn updated_by(&self, headers: &HeaderMap) -> Self {
-        let new = Self::of(headers);
-        Self {
-            etag: new.etag.or_else(|| self.etag.clone()),
-            last_modified: new.last_modified.or_else(|| self.last_modified.clone()),
-        }
+/// After a 304: what it says replaces what is stored, what it leaves out stays.
+pub(super) fn updated(stored: &Validators, headers: &HeaderMap) -> Validators {
+    let new = validators_of(headers);
+    Validators {
+        etag: new.etag.or_else(|| stored.etag.clone()),
+        last_modified: new.last_modified.or_else(|| stored.last_modified.clone()),
     }
 }
 
@@ -156,13 +143,13 @@ mod tests {
         let stored = validators("\"old\"", "Mon, 30 Nov 2026 11:00:00 GMT");
         let headers = HeaderMap::from_iter([(ETAG, HeaderValue::from_static("\"new\""))]);
         let expected = validators("\"new\"", "Mon, 30 Nov 2026 11:00:00 GMT");
-        assert_eq!(stored.updated_by(&headers), expected);
-        assert_eq!(stored.updated_by(&HeaderMap::new()), stored);
+        assert_eq!(updated(&stored, &headers), expected);
+        assert_eq!(updated(&stored, &HeaderMap::new()), stored);
     }
 
     #[test]
     fn an_empty_validator_is_none() {
         let headers = HeaderMap::from_iter([(ETAG, HeaderValue::from_static(""))]);
-        assert_eq!(Validators::of(&headers), Validators::NONE);
+        assert_eq!(validators_of(&headers), Validators::NONE);
     }
 }

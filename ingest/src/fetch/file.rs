@@ -1,9 +1,9 @@
 //! Feeds from `file:` URLs: regular files, under the same cap as everything else.
 
 use super::Fetched;
-use super::conditional::Validators;
 use super::fault::{FaultKind, FetchFault};
 use sha2::{Digest, Sha256};
+use shared::model::Validators;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -14,13 +14,11 @@ mod redirect;
 pub mod schedule;
 
 pub use client::{ClientOptions, FetchClient};
-pub use conditional::Validators;
 pub use fault::{FaultKind, FetchFault};
-pub use guard::is_public;
 
 use redirect::Chain;
-use secrecy::SecretString;
-use shared::model::Timestamp;
+use shared::config::Secret;
+use shared::model::{Timestamp, Validators};
 use std::time::Duration;
 use url::Url;
 
@@ -38,7 +36,7 @@ pub struct FetchRequest<'a> {
     /// unconditionally, whatever the validators say.
     pub last_full: Option<Timestamp>,
     /// The whole value of the `Authorization` header; goes to the feed's own host only.
-    pub authorization: Option<&'a SecretString>,
+    pub authorization: Option<&'a Secret>,
     /// In place of the honest default, for the server that insists.
     pub user_agent: Option<&'a str>,
     pub deadline: Duration,

@@ -16,7 +16,6 @@ mod secret;
 mod suggest;
 mod value;
 
-pub use address::{is_private, names_private_host};
 pub use channel::{Channel, ChannelKind};
 pub use error::{ConfigError, Place, Problem};
 pub use feed::Feed;

@@ -31,6 +31,12 @@ impl Program {
 #[derive(Clone)]
 pub struct Secret(SecretString);
 
+impl From<String> for Secret {
+    fn from(secret: String) -> Self {
+        Self(SecretString::from(secret))
+    }
+}
+
 impl Secret {
     /// The secret itself, for the one place that puts it on the wire.
     pub fn expose(&self) -> &str {

@@ -23,6 +23,7 @@ mod destination;
 mod item;
 mod outcome;
 mod time;
+mod validators;
 mod verdict;
 
 pub use alert::Alert;
@@ -33,4 +34,5 @@ pub use destination::Destination;
 pub use item::{DedupKey, Entry, Item};
 pub use outcome::{Blame, Fault, Outcome, Settlement};
 pub use time::Timestamp;
+pub use validators::Validators;
 pub use verdict::{Category, Judge, Priority, Severity, UnknownName, Verdict};

@@ -1,5 +1,6 @@
 //! The edges of the machine: clock, exit codes, locks, doorbell, service manager, terminal.
 
+pub mod address;
 pub mod clock;
 pub mod doorbell;
 pub mod environment;

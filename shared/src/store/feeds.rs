@@ -1,15 +1,8 @@
 //! What is remembered of each feed between two ticks.
 
 use super::{Db, StoreError};
-use crate::model::Timestamp;
+use crate::model::{Timestamp, Validators};
 use rusqlite::{Row, named_params};
-
-/// What the server gave to ask with the next time; sent back verbatim.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Validators {
-    pub etag: Option<String>,
-    pub last_modified: Option<String>,
-}
 
 /// A feed as the last tick left it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +11,8 @@ pub struct FeedState {
     pub url: String,
     pub title: Option<String>,
     pub validators: Validators,
-    /// The last fetch without validators.
-    pub unconditional_at: Option<Timestamp>,
+    /// When it last came in full.
+    pub full_at: Option<Timestamp>,
     /// A guid was repeated once, so links identify its items.
     pub guids_unreliable: bool,
     /// Its first items were taken as known.
@@ -45,7 +38,7 @@ pub fn register(db: &Db, urls: &[String]) -> Result<(), StoreError> {
 /// Every feed ever registered.
 pub fn all(db: &Db) -> Result<Vec<FeedState>, StoreError> {
     const ALL: &str = "\
-SELECT id,url,title,etag,last_modified,unconditional_at,guids_unreliable,seeded_at IS NOT NULL AS seeded,
+SELECT id,url,title,etag,last_modified,full_at,guids_unreliable,seeded_at IS NOT NULL AS seeded,
        attempted_at,retry_at,failures FROM feed";
     let mut statement = db.prepare_cached(ALL)?;
     let rows = statement.query_map([], state)?;
@@ -119,7 +112,7 @@ fn state(row: &Row<'_>) -> rusqlite::Result<FeedState> {
             etag: row.get("etag")?,
             last_modified: row.get("last_modified")?,
         },
-        unconditional_at: time("unconditional_at")?,
+        full_at: time("full_at")?,
         guids_unreliable: row.get("guids_unreliable")?,
         seeded: row.get("seeded")?,
         attempted_at: time("attempted_at")?,

@@ -1,8 +1,7 @@
 //! Items: stored with their feed's new validators in one transaction, judged in a later one.
 
-use super::feeds::Validators;
 use super::{Db, StoreError};
-use crate::model::{DedupKey, Entry, Item, Timestamp, Verdict};
+use crate::model::{DedupKey, Entry, Item, Timestamp, Validators, Verdict};
 use rusqlite::{OptionalExtension, Row, named_params};
 use std::time::Duration;
 
@@ -14,8 +13,6 @@ pub struct Parsed {
     pub items: Vec<Item>,
     pub guids_unreliable: bool,
     pub validators: Validators,
-    /// It was fetched without validators.
-    pub unconditional: bool,
     /// A first parse seeds: its items are known, not told.
     pub seed: bool,
 }
@@ -32,7 +29,7 @@ pub struct Stored {
 const FEED: &str = "\
 UPDATE feed SET title=coalesce(:title,title),etag=:etag,last_modified=:modified,
        guids_unreliable=max(guids_unreliable,:unreliable),
-       unconditional_at=CASE WHEN :unconditional THEN :now ELSE unconditional_at END,
+       full_at=:now,
        seeded_at=coalesce(seeded_at,:now),
        seed_told_at=CASE WHEN seeded_at IS NULL AND NOT :seed THEN :now ELSE seed_told_at END,
        attempted_at=:now,succeeded_at=:now,failures=0,retry_at=0,last_error=NULL
@@ -58,7 +55,7 @@ pub fn store(db: &Db, parsed: &Parsed, now: Timestamp) -> Result<Stored, StoreEr
         named_params! {
             ":title": parsed.title, ":etag": parsed.validators.etag,
             ":modified": parsed.validators.last_modified, ":unreliable": parsed.guids_unreliable,
-            ":unconditional": parsed.unconditional, ":seed": parsed.seed,
+            ":seed": parsed.seed,
             ":now": now.unix_seconds(), ":id": parsed.feed_id,
         },
         |_| Ok(()),
