@@ -97,7 +97,7 @@ const MARKETING: &str = r"
 
 const VULNERABILITY: &str = r"
     \bCVE-\d{4}-\d{4,}|\bGHSA-|\bvulnerab\w+|\bsecurity\s+(?:advisor\w+|update|fix(?:es)?|release|bulletin|flaw|bug|hole|issue|patch(?:es)?|notice)
-    |\b(?:flaws?|exploits?|XSS|CSRF|SSRF|RCE|DoS|LPE|XXE)\b|\bbuffer\s+overflow|\buse[\s-]after[\s-]free|\bout[\s-]of[\s-]bounds
+    |\b(?:flaws?|exploits?|(?-i:XSS|CSRF|SSRF|RCE|DoS|LPE|XXE))\b|\bbuffer\s+overflow|\buse[\s-]after[\s-]free|\bout[\s-]of[\s-]bounds
     |\bpath\s+traversal|\bprototype\s+pollution|\bdenial[\s-]of[\s-]service|\bcross[\s-]site|\binjection\b|\bdeseriali[sz]ation
     |\bmemory\s+(?:corruption|leak)|\binformation\s+disclosure|\bzero[\s-]day
     |sicherheitslücke|schwachstelle|sicherheitsupdate|\blücken?\b|\bvulnérabilité|\bfailles?\b|\bvulnerabilidad|\bfallos?\s+(?:de\s+seguridad|crítico)
@@ -149,10 +149,10 @@ const PRERELEASE: &str = r"
     |\d(?:alpha|beta|rc|a|b)\d+\b|[-\s](?:alpha|beta|rc)[.\s-]?\d*\s*$";
 
 const RELEASE: &str = r"
-    ^\W*(?:\S+\s+){0,3}?(?:release[\s/-])?v?\d+\.\d+(?:\.\d+)*\S*\s*$
+    ^\W*(?:\S+\s+){0,3}?(?:release[\s/-])?v?\d{1,4}(?:\.\d{1,3})+(?:[-+~:,\s].*|[a-z]\w*)?$
     |\bv?\d+(?:\.\d+)+\S*\s+(?:is\s+|now\s+|ist\s+|est\s+|está\s+)*(?:out|available|released?|here|erschienen|veröffentlicht|verfügbar|freigegeben|disponibles?|publiée?|sorti|lanzad[oa]|publicad[oa]|yayınlandı|çıktı)\b
     |\b(?:announcing|introducing|released?|releases|what(?:'|’)?s\s+new\s+in|changelog|release\s+notes|veröffentlicht|erschienen|sortie\s+de|publie|lanza(?:miento)?|yayınlandı|sürümü?)\b.*\d
-    |\b(?:version|release|sürüm|versión)\s+v?\d";
+    |\b(?:version|release|sürüm|versión)\s+v?\d[\w.]*";
 
 const INDUSTRY: &str = r"
     \b(?:acqui(?:res?|red|sition)|funding|raises|series\s+[a-f]\b|IPO|layoffs?|lays\s+off|merger|merges\s+with|CEO|CFO|earnings|revenue|market\s+share|valuation|lawsuit|sues|antitrust|startup|appoints|partnership

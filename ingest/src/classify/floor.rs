@@ -22,26 +22,38 @@ static EXPLOITED: LazyLock<Regex> = LazyLock::new(|| {
       | \bexploit(?:s|ed|ing)?\s+(?:\w+\s+){0,4}?(?:zero|0)[\s-]?days?\b
       | \b(?:zero|0)[\s-]?days?\b(?:\s+[\w/.-]+){0,6}?\s+exploit(?:ed|ation)\b
       | \bknown[\s-]+(?:to\s+be\s+)?exploited\b
-      | \bunder\s+(?:active\s+)?(?:attack|exploitation)\b
+      | \bexploited\s+by\s+(?:\S+\s+){0,4}?(?:attackers?|hackers?|actors?|gangs?|groups?|criminals|spies|botnets?|ransomware|malware)\b
+      | \bexploited\s+in\s+(?:\S+\s+){0,3}?(?:attacks?|campaigns?)\b
+      | \bexploitation\s+(?:\S+\s+){0,4}?(?:detected|observed|confirmed|under\s*way|begins|began|started|continues)\b
+      | \b(?:detected|observed|confirmed|limited|widespread|ongoing|targeted|in-the-wild)\s+exploitation\b
+      | \b(?:zero|0)[\s-]?days?\b(?:\s+\S+){0,4}?\s+in[\s-]the[\s-]wild\b
+      | \bunder\s+active\s+(?:attack|exploitation)\b
+      | \b(?:flaw|bug|hole|vulnerability|zero-day|CVE-[\d-]+)\s+(?:\S+\s+){0,4}?under\s+(?:attack|exploitation)\b
       | \bmass[\s-]+exploitation\b
-      | \b(?:hackers|attackers|threat\s+actors|criminals)\s+(?:are\s+|now\s+|actively\s+|have\s+)*(?:exploit(?:ing|ed)?|abus(?:e|ing))\b
+      | \b(?:hackers|attackers|threat\s+actors|criminals)\s+(?:are\s+|now\s+|actively\s+|have\s+)*exploit(?:ing|ed)?\b
       | \baktiv\s+(?:ausgenutzt\w*|angegriffen\w*|ausgenützt\w*)
       | \b(?:bereits|derzeit|gerade|schon|momentan)\s+(?:aktiv\s+)?(?:ausgenutzt|angegriffen|attackiert)
       | \baktive\s+(?:ausnutzung|angriffe)\b
       | \bangreifer\s+(?:\w+\s+)?nutzen\s+(?:\S+\s+){0,8}?aus\b
+      | \b(?:wird|werden)\s+(?:ausgenutzt|angegriffen|attackiert)\b
       | \bangreifer\s+attackieren\b
       | \bin\s+freier\s+wildbahn\b
       | \b(?:attacken|angriffe)\s+(?:auf|laufen)\b.{0,60}\b(?:lücke|schwachstelle|sicherheitslücke)
       | \bzero[\s-]?day\S*\s+(?:\S+\s+){0,6}?ausgenutzt
       | \bactivement\s+exploité\w*
       | \bexploitée?s?\s+(?:activement|dans\s+la\s+nature|par\s+des\s+(?:attaquants|pirates))
+      | \bexploitée?s?\s+dans\s+des\s+attaques\b | \ben\s+cours\s+d['’]exploitation\b
+      | \b(?:zero|0)[\s-]?days?\s+(?:\S+\s+){0,4}?exploitée?s?\b
       | \bexploitation\s+(?:active|en\s+cours|avérée)\b
       | \b(?:explotad[oa]s?|explotándose)\s+(?:activamente|en\s+(?:ataques|la\s+naturaleza|entornos\s+reales|estado\s+salvaje))
       | \bactivamente\s+explotad[oa]s?
       | \bexplotación\s+activa\b
       | \b(?:siendo|están?)\s+explota(?:d[oa]s?|ndo)\b
+      | \bdía\s+cero\s+(?:\S+\s+){0,4}?explotad[oa]s?
+      | \bexplotad[oa]s?\s+por\s+(?:\S+\s+){0,2}?(?:atacantes|ciberdelincuentes|hackers|piratas)\b
+      | \bsaldırganlar\w*\s+(?:\S+\s+){0,6}?istismar\s+edi\w*
       | \baktif\s+(?:olarak\s+|bir\s+şekilde\s+)?(?:istismar|sömür|kullanıl)\w*
-      | \bistismar\s+edil(?:iyor|mekte|en)\w*
+      | \bistismar\s+edil(?:iyor|mekte|en|di)\w*
       | \bsaldırılarda\s+(?:aktif\s+olarak\s+)?kullanıl(?:ıyor|an|dı)\w*
         ",
     )
@@ -60,7 +72,7 @@ static DENIED_BEFORE: LazyLock<Regex> = LazyLock::new(|| {
                 reported|a|an|actively|widely|is|are|was|were|vulnerabilit(?:y|ies)|issues?|flaws?|
                 bugs?|exploits?|cves?|cisa|cisa's|catalog|active|evidence|reports?|added|attempts?))*
       | \b(?:no|without(?:\s+any)?|zero|nor|lacks?)(?:\s+(?:known|public|publicly|confirmed|current|clear|direct|
-            credible|further|available|such|verified|active|reported|observed|malicious|recent|other))*
+            longer|credible|further|available|such|verified|active|reported|observed|malicious|recent|other))*
             (?:\s+(?:evidence|reports?|indications?|signs?|proof|knowledge|instances?|cases?|
                 information|confirmation|attempts?|exploits?|hints?)\b[^.!?;]*)?
       | \bunaware\b[^.!?;]*
@@ -75,6 +87,12 @@ static DENIED_BEFORE: LazyLock<Regex> = LazyLock::new(|| {
       | \bno\s+(?:(?:ha|han|está|están|sido|siendo|se|es|fue|sea)\s*)*
       | \b(?:ninguna?|sin)\s*
         )\s*$",
+    )
+});
+/// What makes of "exploited by attackers" what only could be.
+static POTENTIAL: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:could|can|may|might|would)\s+(?:also\s+|then\s+|potentially\s+|easily\s+|only\s+)*be\s*$",
     )
 });
 /// What stands behind a phrase and takes it back: "Actively exploited: No", and Turkish, whose
@@ -112,7 +130,8 @@ fn exploited(text: &str) -> Option<&str> {
         let before = text.get(..phrase.start()).unwrap_or_default();
         let behind = text.get(phrase.end()..).unwrap_or_default();
         let sentence = before.rsplit(". ").next().unwrap_or_default();
-        !DENIED_BEFORE.is_match(sentence) && !DENIED_BEHIND.is_match(behind)
+        let potential = phrase.as_str().starts_with("exploit") && POTENTIAL.is_match(sentence);
+        !potential && !DENIED_BEFORE.is_match(sentence) && !DENIED_BEHIND.is_match(behind)
     });
     stated.next().map(|phrase| phrase.as_str())
 }
@@ -143,17 +162,26 @@ mod tests {
             "No patch yet for actively exploited zero-day",
             "Not only actively exploited, but wormable",
             "Fix available. Not a drill: flaw under active attack",
+            "Agencies told to patch flaw exploited as zero-day",
+            "Plugin bug exploited by ransomware gangs",
+            "Eighth zero-day exploited in attacks this year",
+            "Exploitation of CVE-2026-40001 detected",
+            "This issue may have been actively exploited",
             "Sicherheitslücke in Firewall wird aktiv ausgenutzt",
+            "Schwachstelle in Routern wird angegriffen",
             "Angreifer nutzen Schwachstelle in Mailserver aus",
             "Lücke bereits ausgenutzt: Jetzt aktualisieren",
             "Noch kein Patch für aktiv ausgenutzte Lücke",
             "Une faille activement exploitée dans un VPN",
             "Vulnérabilité exploitée dans la nature",
             "Exploitation active d'une faille dans un pare-feu",
+            "Faille en cours d'exploitation",
             "Vulnerabilidad explotada activamente en servidores web",
+            "Fallo de día cero explotado por atacantes",
             "Detectan explotación activa de un fallo crítico",
             "Güvenlik açığı aktif olarak istismar ediliyor",
             "Saldırılarda kullanılan açık kapatıldı",
+            "Saldırganlar güvenlik açığını istismar ediyor",
         ] {
             assert!(floor(title).is_some(), "{title}");
         }
@@ -179,6 +207,10 @@ mod tests {
             "No hay evidencia de explotación activa",
             "No está siendo explotada activamente",
             "Aktif olarak istismar edildiğine dair kanıt yok",
+            "The flaw can be exploited by remote attackers to crash the daemon",
+            "No longer exploited in the wild",
+            "Power grid under attack",
+            "Attackers abuse calendar invitations",
             "Kev joins the board",
             "How to exploit your cache for speed",
             "Library 9.8 released",
