@@ -9,10 +9,10 @@
 #[path = "fetch/redirects.rs"]
 mod redirects;
 
-use shared::model::Timestamp;
+use shared::model::{Timestamp, Validators};
 use std::time::Duration;
 use watchalert_ingest::fetch::{
-    ClientOptions, FaultKind, FetchClient, FetchFault, FetchRequest, Fetched, Validators, fetch,
+    ClientOptions, FaultKind, FetchClient, FetchFault, FetchRequest, Fetched, fetch,
 };
 use watchalert_tests::feeds::{FeedServer, Reply, packed, packed_zeros};
 

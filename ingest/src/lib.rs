@@ -1,7 +1,20 @@
 //! The ingest: one tick fetches, parses, knows once, judges, routes and enqueues, then ends.
+//!
+//! `run` is the tick, a straight line, read like a table of contents.
 
+pub mod args;
 pub mod classify;
+pub mod command;
+pub mod dry_run;
+pub mod enqueue;
 pub mod feed;
 pub mod fetch;
+pub mod gather;
+mod heartbeat;
 pub mod know;
 mod pattern;
+pub mod progress;
+pub mod report;
+pub mod route;
+pub mod run;
+mod seed;

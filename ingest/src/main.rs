@@ -1,1 +1,44 @@
-fn main() {}
+//! The program: arguments, environment, clock and runtime enter here.
+
+use clap::Parser;
+use shared::Failure;
+use shared::platform::clock::Clock;
+use shared::platform::environment::Environment;
+use shared::platform::exit::Exit;
+use shared::platform::telemetry;
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use tokio::runtime::Builder;
+use watchalert_ingest::args::Args;
+use watchalert_ingest::command::{self, World};
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let environment = Environment::from_vars(std::env::vars_os());
+    let terminal = io::stderr().is_terminal();
+    // Before a terminal the bars speak; in the journal the log does.
+    let otherwise = if terminal { "warn" } else { "info" };
+    telemetry::start(&environment, telemetry::filter(args.verbose, otherwise));
+    let world = World {
+        environment,
+        clock: Clock::system(),
+        chance: fastrand::Rng::new(),
+        terminal,
+    };
+    let ended = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Unexpected(format!("no runtime: {error}")))
+        .and_then(|runtime| {
+            let mut out = io::stdout();
+            let ended = runtime.block_on(command::execute(args, world, &mut out));
+            // A name that is being resolved, or a file on a dead disk, is not waited for.
+            runtime.shutdown_background();
+            ended
+        });
+    let exit = ended.unwrap_or_else(|failure| {
+        telemetry::last_words("watchalert-ingest", &failure);
+        failure.exit()
+    });
+    ExitCode::from(Exit::code(exit))
+}

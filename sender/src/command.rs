@@ -10,11 +10,11 @@ use shared::Failure;
 use shared::config::{Config, Program};
 use shared::platform::clock::Clock;
 use shared::platform::environment::Environment;
-use shared::platform::exit::Exit;
+use shared::platform::exit::{self, Exit};
 use shared::platform::term::Style;
 use shared::store::Store;
 use std::future::Future;
-use std::io::{self, ErrorKind, Write};
+use std::io::Write;
 
 /// What comes from outside.
 pub struct World {
@@ -63,14 +63,15 @@ pub async fn execute(
             drop(Store::open(&config.state_path)?);
             writeln!(out, "{} is ready", config.state_path.display())
         }
-        Command::Check => check(&load(Program::Both)?, out),
+        Command::Check => load(Program::Both)?.print_summary(out),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Args::command(), "watchalert-sender", out);
             Ok(())
         }
         Command::Man => clap_mangen::Man::new(Args::command()).render(out),
     };
-    finished(printed)
+    exit::after_printing(printed)
+        .map_err(|error| Failure::Unexpected(format!("cannot write to standard output: {error}")))
 }
 
 async fn drain(
@@ -100,28 +101,4 @@ async fn drain(
         "the sender ends"
     );
     Ok(Exit::Success)
-}
-
-fn check(config: &Config, out: &mut dyn Write) -> io::Result<()> {
-    for warning in &config.warnings {
-        writeln!(out, "warning: {warning}")?;
-    }
-    writeln!(
-        out,
-        "the configuration is good: {} feeds, {} rules, {} channels, {} routes",
-        config.feeds.len(),
-        config.rules.len(),
-        config.channels.len(),
-        config.routes.len()
-    )
-}
-
-/// A reader that has read enough, as `head` has, is no failure.
-fn finished(printed: io::Result<()>) -> Result<Exit, Failure> {
-    match printed {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Unexpected(format!(
-            "cannot write to standard output: {error}"
-        ))),
-        _ => Ok(Exit::Success),
-    }
 }

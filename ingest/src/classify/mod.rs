@@ -2,24 +2,17 @@
 
 mod builtin;
 mod cvss;
+pub mod facts;
 mod floor;
 mod rules;
 
+pub use facts::FeedFacts;
 pub use rules::Rule;
 
 use shared::model::{Category, Entry, Judge, Severity, Verdict};
 
 /// A summary on the phone is at most this many characters.
 const SUMMARY_LIMIT: usize = 280;
-
-/// What is known of the feed an entry came from.
-#[derive(Clone, Debug, Default)]
-pub struct FeedFacts {
-    pub name: String,
-    pub url: String,
-    /// The user's own.
-    pub tags: Vec<String>,
-}
 
 /// A severity and category, who says so, and why.
 struct Opinion {

@@ -2,6 +2,7 @@
 
 use super::FeedFacts;
 use regex::Regex;
+use shared::config::{self, Adjust};
 use shared::model::{Category, Entry, Severity};
 
 /// A rule of the configuration. Every pattern given must match; one without patterns matches all.
@@ -37,4 +38,27 @@ impl Rule {
 
 fn allows<'t>(pattern: Option<&Regex>, texts: impl IntoIterator<Item = &'t String>) -> bool {
     pattern.is_none_or(|pattern| texts.into_iter().any(|text| pattern.is_match(text)))
+}
+
+impl From<&config::Rule> for Rule {
+    fn from(rule: &config::Rule) -> Self {
+        Self {
+            name: rule.name.clone(),
+            title: rule.matches.title.clone(),
+            summary: rule.matches.summary.clone(),
+            feed: rule.matches.feed.clone(),
+            tag: rule.matches.tag.clone(),
+            drop: rule.severity == Some(Adjust::Drop),
+            force: match rule.severity {
+                Some(Adjust::Force(severity)) => Some(severity),
+                _ => None,
+            },
+            floor: match rule.severity {
+                Some(Adjust::Floor(severity)) => Some(severity),
+                _ => None,
+            },
+            category: rule.category,
+            beats_floor: rule.beats_floor,
+        }
+    }
 }

@@ -27,6 +27,7 @@ pub use secret::{Program, Secret, SecretFile};
 use jiff::tz::TimeZone;
 use reader::{Read, Report, Section};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::de::{DeTable, DeValue};
@@ -99,6 +100,24 @@ impl Config {
             path: path.to_owned(),
             problems,
         })
+    }
+
+    /// For `check`: the warnings, and what there is.
+    pub fn print_summary(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        for warning in &self.warnings {
+            writeln!(out, "warning: {warning}")?;
+        }
+        let counts = [
+            (self.feeds.len(), "feed"),
+            (self.rules.len(), "rule"),
+            (self.channels.len(), "channel"),
+            (self.routes.len(), "route"),
+        ];
+        let counted = counts.map(|(count, what)| match count {
+            1 => format!("1 {what}"),
+            _ => format!("{count} {what}s"),
+        });
+        writeln!(out, "the configuration is good: {}", counted.join(", "))
     }
 
     /// The same for a text; of the file system it sees only `state.path` and secret files.

@@ -1,5 +1,7 @@
 //! The exit codes of both programs; README.md documents them, the units rely on them.
 
+use std::io::{self, ErrorKind};
+
 /// How a program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -27,5 +29,14 @@ impl Exit {
             Self::Database => 4,
             Self::AlreadyRunning => 5,
         }
+    }
+}
+
+/// What printing a result means for the exit code: a reader that has read enough, as `head` has,
+/// is no failure.
+pub fn after_printing(printed: io::Result<()>) -> io::Result<Exit> {
+    match printed {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(Exit::Success),
     }
 }

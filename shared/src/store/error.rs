@@ -1,6 +1,7 @@
 //! What can go wrong with the database, as one clear sentence each.
 
 use rusqlite::ErrorCode;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -55,6 +56,20 @@ impl StoreError {
             self,
             Self::Locked { .. } | Self::Full(_) | Self::Disk { .. } | Self::ReadOnly(_)
         )
+    }
+
+    /// For files beside the database too: whoever cannot open those cannot work with it.
+    pub fn cannot_open(path: &Path, error: &io::Error) -> Self {
+        Self::CannotOpen {
+            path: path.to_owned(),
+            why: match error.kind() {
+                ErrorKind::NotFound => "its folder does not exist".to_owned(),
+                ErrorKind::PermissionDenied => "this user may not (permission denied)".to_owned(),
+                ErrorKind::StorageFull => "no room is left on its disk".to_owned(),
+                ErrorKind::ReadOnlyFilesystem => "its disk is mounted read-only".to_owned(),
+                _ => error.to_string(),
+            },
+        }
     }
 
     /// Gives SQLite's error the sentence that fits it.

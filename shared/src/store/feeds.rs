@@ -24,6 +24,24 @@ pub struct FeedState {
     pub failures: u32,
 }
 
+impl FeedState {
+    /// A feed that was never read.
+    pub fn new(url: String) -> Self {
+        Self {
+            id: 0,
+            url,
+            title: None,
+            validators: Validators::NONE,
+            full_at: None,
+            guids_unreliable: false,
+            seeded: false,
+            attempted_at: None,
+            retry_at: Timestamp::EPOCH,
+            failures: 0,
+        }
+    }
+}
+
 /// Makes sure that each URL has a row. Rows of feeds that left the configuration stay: their
 /// items are known should the feed come back.
 pub fn register(db: &Db, urls: &[String]) -> Result<(), StoreError> {

@@ -137,14 +137,26 @@ pub struct Pending {
     pub entry: Entry,
 }
 
-/// The oldest items without a verdict, also those that an earlier tick left behind.
-pub fn pending(db: &Db, limit: u32) -> Result<Vec<Pending>, StoreError> {
+/// The oldest items without a verdict behind the item `after`, also those that an earlier tick
+/// left behind.
+pub fn pending(db: &Db, after: i64, limit: u32) -> Result<Vec<Pending>, StoreError> {
     const PENDING: &str = "\
 SELECT item.id,feed_id,feed.url,feed.title,dedup_key,item.title,summary,link,guid,tags,published_at
-  FROM item JOIN feed ON feed.id=feed_id WHERE state='pending' ORDER BY item.id LIMIT :limit";
+  FROM item JOIN feed ON feed.id=feed_id WHERE state='pending' AND item.id>:after
+ ORDER BY item.id LIMIT :limit";
     let mut statement = db.prepare_cached(PENDING)?;
-    let rows = statement.query_map(named_params! {":limit": limit}, pending_row)?;
+    let rows = statement.query_map(
+        named_params! {":after": after, ":limit": limit},
+        pending_row,
+    )?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// How many items have no verdict.
+pub fn count_pending(db: &Db) -> Result<usize, StoreError> {
+    const COUNT: &str = "SELECT count(*) FROM item WHERE state='pending'";
+    let count: i64 = db.prepare_cached(COUNT)?.query_row([], |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or_default())
 }
 
 fn pending_row(row: &Row<'_>) -> rusqlite::Result<Pending> {
@@ -185,4 +197,16 @@ UPDATE item SET state='judged',severity=:severity,category=:category,reason=:rea
         ":now": now.unix_seconds(), ":alert": alert_id, ":id": item_id,
     })?;
     Ok(())
+}
+
+/// Which items of a parse are not known yet, by place: what [`store`] would add, without writing.
+pub fn unknown(db: &Db, feed_id: i64, items: &[Item]) -> Result<Vec<bool>, StoreError> {
+    let mut known = db.prepare_cached(KNOWN)?;
+    let mut unknown = Vec::new();
+    for item in items {
+        let link = item.link_key.as_ref().map(DedupKey::as_str);
+        let values = named_params! {":feed": feed_id, ":key": item.key.as_str(), ":link": link};
+        unknown.push(!known.exists(values)?);
+    }
+    Ok(unknown)
 }

@@ -22,10 +22,10 @@ const _: () = assert!(STEPS.len() == 2 && SCHEMA == 2, "a step without its numbe
 pub(super) fn migrate(path: &Path) -> Result<(), StoreError> {
     // Switching to WAL and creating tables race even with a busy time-out; a file lock does not.
     let lock = LockFile::open(&open::beside(path, ".lock"))
-        .map_err(|error| open::cannot_open(path, &error))?;
+        .map_err(|error| StoreError::cannot_open(path, &error))?;
     let _turn = lock
         .wait()
-        .map_err(|error| open::cannot_open(path, &error))?;
+        .map_err(|error| StoreError::cannot_open(path, &error))?;
     open::create(path)?;
     let mut db = open::read_write(path)?;
     bring_up_to_date(&mut db, path).map_err(|error| error.at(path))

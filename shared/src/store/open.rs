@@ -5,7 +5,7 @@ use super::error::StoreError;
 use crate::platform::mount;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::OpenOptions;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -38,7 +38,9 @@ pub(super) fn create(path: &Path) -> Result<(), StoreError> {
         .open(path)
         .and_then(|file| file.set_permissions(PermissionsExt::from_mode(0o660)));
     match created {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(cannot_open(path, &error)),
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            Err(StoreError::cannot_open(path, &error))
+        }
         _ => Ok(()),
     }
 }
@@ -89,7 +91,7 @@ fn refuse_what_cannot_be_trusted(path: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Err(StoreError::Missing(path.to_owned()));
         }
-        Err(error) => return Err(cannot_open(path, &error)),
+        Err(error) => return Err(StoreError::cannot_open(path, &error)),
         Ok(found) if !found.is_file() => {
             return Err(StoreError::CannotOpen {
                 path: path.to_owned(),
@@ -111,15 +113,4 @@ fn refuse_what_cannot_be_trusted(path: &Path) -> Result<(), StoreError> {
         )));
     }
     Ok(())
-}
-
-pub(super) fn cannot_open(path: &Path, error: &io::Error) -> StoreError {
-    StoreError::CannotOpen {
-        path: path.to_owned(),
-        why: match error.kind() {
-            ErrorKind::NotFound => "its folder does not exist".to_owned(),
-            ErrorKind::PermissionDenied => "this user may not (permission denied)".to_owned(),
-            _ => error.to_string(),
-        },
-    }
 }

@@ -79,7 +79,7 @@ impl Writer {
         let db = open::read_write(path)?;
         migrate::require_current(&db, path)?;
         let turnstile = LockFile::open(&open::beside(path, ".turn"))
-            .map_err(|error| open::cannot_open(path, &error))?;
+            .map_err(|error| StoreError::cannot_open(path, &error))?;
         let (orders, inbox) = mpsc::channel(WAITING);
         let desk = Desk {
             db,
@@ -89,7 +89,7 @@ impl Writer {
         let thread = thread::Builder::new()
             .name("writer".to_owned())
             .spawn(move || desk.serve(inbox))
-            .map_err(|error| open::cannot_open(path, &error))?;
+            .map_err(|error| StoreError::cannot_open(path, &error))?;
         Ok(Self {
             orders: Some(orders),
             thread: Some(thread),
@@ -219,7 +219,7 @@ impl Desk {
             let turn = self
                 .turnstile
                 .wait()
-                .map_err(|error| open::cannot_open(&self.path, &error))?;
+                .map_err(|error| StoreError::cannot_open(&self.path, &error))?;
             match self
                 .db
                 .execute_batch("BEGIN IMMEDIATE")

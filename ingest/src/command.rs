@@ -1,0 +1,78 @@
+//! From the command line to what it asks for, and back to an exit code.
+
+use crate::args::{Args, Command, Run};
+use crate::dry_run;
+use crate::progress::Progress;
+use crate::run::{self, Options, Scene};
+use clap::CommandFactory;
+use shared::Failure;
+use shared::config::{Config, Program};
+use shared::platform::clock::Clock;
+use shared::platform::environment::Environment;
+use shared::platform::exit::{self, Exit};
+use std::io::{self, Write};
+
+/// What comes from outside.
+pub struct World {
+    pub environment: Environment,
+    pub clock: Clock,
+    pub chance: fastrand::Rng,
+    /// Standard error is a terminal, and somebody is looking.
+    pub terminal: bool,
+}
+
+/// Does what was asked. Results go to `out`.
+///
+/// # Errors
+/// One sentence and its exit code.
+pub async fn execute(args: Args, world: World, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let path = world.environment.config_path(args.config);
+    let credentials = world.environment.credentials.as_deref();
+    let load = |program| Config::load(&path, credentials, program);
+    let printed = match args.command.unwrap_or(Command::Run(args.run)) {
+        Command::Run(asked) => {
+            let config = load(Program::Ingest)?;
+            tick(config, asked, world, out).await?
+        }
+        Command::Check => load(Program::Both)?.print_summary(out),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Args::command(), "watchalert-ingest", out);
+            Ok(())
+        }
+        Command::Man => clap_mangen::Man::new(Args::command()).render(out),
+    };
+    exit::after_printing(printed)
+        .map_err(|error| Failure::Unexpected(format!("cannot write to standard output: {error}")))
+}
+
+async fn tick(
+    config: Config,
+    asked: Run,
+    world: World,
+    out: &mut dyn Write,
+) -> Result<io::Result<()>, Failure> {
+    let scene = Scene {
+        config,
+        clock: world.clock,
+        chance: world.chance,
+        progress: Progress {
+            shown: world.terminal && !asked.json,
+        },
+    };
+    let options = Options {
+        feed: asked.feed,
+        now: asked.now,
+        alert_existing: asked.alert_existing,
+    };
+    let report = if asked.dry_run {
+        dry_run::run(scene, options).await?
+    } else {
+        run::run(scene, options).await?
+    };
+    if !asked.json {
+        return Ok(report.print(out));
+    }
+    let json = serde_json::to_string(&report)
+        .map_err(|error| Failure::Unexpected(format!("the report is no JSON: {error}")))?;
+    Ok(writeln!(out, "{json}"))
+}

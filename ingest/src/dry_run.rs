@@ -1,0 +1,158 @@
+//! A dry run: reads, parses and judges as a tick does, writes and sends nothing, and says what
+//! would have been alerted and why.
+
+use crate::classify;
+use crate::classify::facts::Facts;
+use crate::enqueue;
+use crate::gather::{Planned, Read, Reader};
+use crate::report::{AlertReport, FeedResult, Report};
+use crate::run::{Options, Scene, client, read_all, wanted};
+use shared::Failure;
+use shared::config::Feed;
+use shared::model::{Item, Validators};
+use shared::store::feeds::{self, FeedState};
+use shared::store::items::{self, Parsed, Pending};
+use shared::store::{StoreError, Viewer};
+use std::sync::Arc;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// Reads every feed, whatever its schedule, or the one that was asked for, configured or not.
+///
+/// # Errors
+/// A database that is there and cannot be read. One that is not there knows nothing yet.
+pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
+    let start = Instant::now();
+    let viewer = match Viewer::open(&scene.config.state_path) {
+        Ok(viewer) => Some(viewer),
+        Err(StoreError::Missing(_)) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let states = match &viewer {
+        Some(viewer) => viewer.read(feeds::all)?,
+        None => Vec::new(),
+    };
+    let planned: Vec<Planned> = feeds_to_try(&scene, &options)?
+        .into_iter()
+        .map(|feed| plan(feed, &states))
+        .collect();
+    let reader = Reader {
+        client: client(&scene.config)?,
+        clock: scene.clock.clone(),
+        parsing: Arc::new(Mutex::new(())),
+        store: None,
+        alert_existing: options.alert_existing,
+        deadline: start + scene.config.ingest.deadline,
+    };
+    let concurrency = scene.config.ingest.concurrency;
+    let reads = read_all(&reader, planned.clone(), concurrency, scene.progress).await?;
+    let mut report = Report {
+        dry_run: true,
+        ..Report::default()
+    };
+    for (read, planned) in reads.into_iter().zip(&planned) {
+        let is_first = !planned.state.seeded && !options.alert_existing;
+        judge(
+            &scene,
+            viewer.as_ref(),
+            planned,
+            is_first,
+            read,
+            &mut report,
+        )?;
+    }
+    report.took_seconds = start.elapsed().as_secs_f64();
+    Ok(report)
+}
+
+/// A feed that is not in the configuration may be tried, as if it were.
+fn feeds_to_try(scene: &Scene, options: &Options) -> Result<Vec<Feed>, Failure> {
+    let configured = wanted(&scene.config, options);
+    match (&options.feed, configured) {
+        (Some(url), Err(_)) => Ok(vec![Feed {
+            url: url.clone(),
+            name: None,
+            tags: Vec::new(),
+            interval: scene.config.ingest.interval,
+            authorization: None,
+        }]),
+        (_, configured) => configured,
+    }
+}
+
+/// Asks for the whole document: "not modified" would show nothing.
+fn plan(feed: Feed, states: &[FeedState]) -> Planned {
+    let known = states.iter().find(|state| state.url == feed.url.as_str());
+    let mut state = known
+        .cloned()
+        .unwrap_or_else(|| FeedState::new(feed.url.to_string()));
+    state.validators = Validators::NONE;
+    state.full_at = None;
+    Planned { feed, state }
+}
+
+fn judge(
+    scene: &Scene,
+    viewer: Option<&Viewer>,
+    planned: &Planned,
+    is_first: bool,
+    read: Read,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let mut feed = read.report;
+    if let (
+        Some(parsed),
+        FeedResult::Read {
+            new, known, seeded, ..
+        },
+    ) = (&read.parsed, &mut feed.result)
+    {
+        let unknown = unknown(viewer, planned, parsed)?;
+        *known = parsed.items.len() - unknown.len();
+        if is_first {
+            *seeded = unknown.len();
+        } else {
+            *new = unknown.len();
+            for item in unknown {
+                judge_one(scene, planned, parsed, item, report);
+            }
+        }
+    }
+    report.feeds.push(feed);
+    Ok(())
+}
+
+fn unknown<'p>(
+    viewer: Option<&Viewer>,
+    planned: &Planned,
+    parsed: &'p Parsed,
+) -> Result<Vec<&'p Item>, StoreError> {
+    let Some(viewer) = viewer else {
+        return Ok(parsed.items.iter().collect());
+    };
+    let unknown = viewer.read(|db| items::unknown(db, planned.state.id, &parsed.items))?;
+    let pairs = parsed.items.iter().zip(unknown);
+    Ok(pairs
+        .filter(|(_, unknown)| *unknown)
+        .map(|(item, _)| item)
+        .collect())
+}
+
+fn judge_one(scene: &Scene, planned: &Planned, parsed: &Parsed, item: &Item, report: &mut Report) {
+    let pending = Pending {
+        id: 0,
+        feed_id: planned.state.id,
+        feed_url: planned.feed.url.to_string(),
+        feed_title: parsed.title.clone(),
+        key: item.key.to_string(),
+        entry: item.entry.clone(),
+    };
+    let facts = Facts::of(&scene.config).about(&pending);
+    let rules: Vec<classify::Rule> = scene.config.rules.iter().map(Into::into).collect();
+    let verdict = classify::judge(&pending.entry, &facts, &rules);
+    report.judged.count(verdict.severity);
+    let decision = enqueue::decide(&pending, &facts, verdict, &scene.config);
+    report
+        .alerts
+        .extend(decision.owed.as_ref().map(AlertReport::of));
+}

@@ -1,0 +1,239 @@
+//! What a tick did, for a person, for a script, and for the heartbeat.
+
+use serde::Serialize;
+use shared::model::Severity;
+use shared::policy::text::{one_line, shorten};
+use shared::store::outbox::Owed;
+use std::fmt;
+use std::io::{self, Write};
+
+/// One tick.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// Nothing was written and nothing will be sent.
+    pub dry_run: bool,
+    pub feeds: Vec<FeedReport>,
+    /// Items that were judged in this tick, also those an earlier one left behind.
+    pub judged: Judged,
+    /// What became an alert, or, in a dry run, would have.
+    pub alerts: Vec<AlertReport>,
+    /// Rows that were enqueued.
+    pub deliveries: usize,
+    /// Items still without a verdict.
+    pub pending: usize,
+    pub took_seconds: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct FeedReport {
+    pub url: String,
+    pub name: String,
+    #[serde(flatten)]
+    pub result: FeedResult,
+    pub took_seconds: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum FeedResult {
+    Read {
+        new: usize,
+        known: usize,
+        /// Taken as known, because it is the feed's first fetch.
+        seeded: usize,
+        /// The document was faulty and was read all the same.
+        repaired: bool,
+    },
+    NotModified,
+    Failed {
+        error: String,
+    },
+    /// The deadline came first; the next tick goes on.
+    CarriedOver,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Judged {
+    pub critical: usize,
+    pub high: usize,
+    pub normal: usize,
+    pub low: usize,
+    pub ignore: usize,
+}
+
+impl Judged {
+    pub fn count(&mut self, severity: Severity) {
+        match severity {
+            Severity::Critical => self.critical += 1,
+            Severity::High => self.high += 1,
+            Severity::Normal => self.normal += 1,
+            Severity::Low => self.low += 1,
+            Severity::Ignore => self.ignore += 1,
+        }
+    }
+
+    pub fn total(self) -> usize {
+        self.critical + self.high + self.normal + self.low + self.ignore
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AlertReport {
+    pub short_id: String,
+    pub severity: Severity,
+    pub title: String,
+    pub source: String,
+    pub link: Option<String>,
+    pub reason: String,
+    pub to: Vec<String>,
+}
+
+impl AlertReport {
+    pub fn of(owed: &Owed) -> Self {
+        let alert = &owed.alert;
+        Self {
+            short_id: alert.short_id.clone(),
+            severity: alert.severity,
+            title: alert.title.clone(),
+            source: alert.source.clone(),
+            link: alert.link.clone(),
+            reason: alert.reason.clone(),
+            to: owed.to.iter().map(|to| to.channel.clone()).collect(),
+        }
+    }
+}
+
+impl Report {
+    fn of(&self, wanted: impl Fn(&FeedResult) -> bool) -> usize {
+        self.feeds
+            .iter()
+            .filter(|feed| wanted(&feed.result))
+            .count()
+    }
+
+    fn items(&self) -> (usize, usize, usize) {
+        self.feeds
+            .iter()
+            .fold((0, 0, 0), |sum, feed| match feed.result {
+                FeedResult::Read {
+                    new, known, seeded, ..
+                } => (sum.0 + new, sum.1 + known, sum.2 + seeded),
+                _ => sum,
+            })
+    }
+
+    /// For a person: what needs attention by name, then the sums.
+    pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        for feed in &self.feeds {
+            match &feed.result {
+                FeedResult::Failed { error } => {
+                    writeln!(
+                        out,
+                        "failed  {}: {}",
+                        feed.name,
+                        shorten(&one_line(error), 300)
+                    )?;
+                }
+                FeedResult::Read { repaired: true, .. } => {
+                    writeln!(
+                        out,
+                        "faulty  {}: the document is broken and was read all the same",
+                        feed.name
+                    )?;
+                }
+                _ => {}
+            }
+        }
+        if self.dry_run {
+            for alert in &self.alerts {
+                let title = shorten(&one_line(&alert.title), 120);
+                writeln!(
+                    out,
+                    "would alert  {:<8} {title} [{}] → {}",
+                    alert.severity,
+                    one_line(&alert.source),
+                    alert.to.join(", ")
+                )?;
+                writeln!(out, "             why: {}", one_line(&alert.reason))?;
+            }
+        }
+        writeln!(out, "{self}")
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut sums = vec![self.feeds_in_words()];
+        let (new, known, seeded) = self.items();
+        if new + known + seeded > 0 {
+            sums.push(listed(
+                &format!("{} items seen", new + known + seeded),
+                &[(new, "new"), (seeded, "known from now on")],
+            ));
+        }
+        if self.judged.total() > 0 {
+            sums.push(self.judged.in_words());
+        }
+        if self.pending > 0 {
+            sums.push(format!("{} still to be judged", self.pending));
+        }
+        sums.push(match (self.dry_run, self.alerts.len()) {
+            (true, alerts) => format!("would alert {alerts}"),
+            (false, alerts) => format!("alerted {alerts} by {} deliveries", self.deliveries),
+        });
+        write!(f, "{}; took {:.1} s", sums.join("; "), self.took_seconds)
+    }
+}
+
+impl Report {
+    fn feeds_in_words(&self) -> String {
+        if self.feeds.is_empty() {
+            return "no feed was due".to_owned();
+        }
+        let fetched = self.of(|result| matches!(result, FeedResult::Read { .. }));
+        let failed = self.of(|result| matches!(result, FeedResult::Failed { .. }));
+        listed(
+            &format!("{} feeds read", self.feeds.len()),
+            &[
+                (fetched, "fetched"),
+                (
+                    self.of(|result| *result == FeedResult::NotModified),
+                    "unchanged",
+                ),
+                (failed, "failed"),
+                (
+                    self.of(|result| *result == FeedResult::CarriedOver),
+                    "left for the next tick",
+                ),
+            ],
+        )
+    }
+}
+
+impl Judged {
+    fn in_words(self) -> String {
+        listed(
+            &format!("{} judged", self.total()),
+            &[
+                (self.critical, "critical"),
+                (self.high, "high"),
+                (self.normal, "normal"),
+                (self.low, "low"),
+                (self.ignore, "ignored"),
+            ],
+        )
+    }
+}
+
+/// `14 judged: 2 critical, 3 high`; what is zero is left out.
+fn listed(total: &str, parts: &[(usize, &str)]) -> String {
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    match parts.as_slice() {
+        [] => total.to_owned(),
+        parts => format!("{total}: {}", parts.join(", ")),
+    }
+}

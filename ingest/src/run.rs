@@ -1,0 +1,324 @@
+//! The tick, a straight line: heartbeat, schedule, gather, judge, tell, heartbeat.
+
+use crate::classify;
+use crate::classify::facts::Facts;
+use crate::enqueue::{self, Decision};
+use crate::fetch::schedule::{self, Due};
+use crate::fetch::{ClientOptions, FetchClient};
+use crate::gather::{Planned, Read, Reader};
+use crate::heartbeat;
+use crate::progress::Progress;
+use crate::report::{AlertReport, Report};
+use crate::seed;
+use shared::Failure;
+use shared::config::{Config, Feed};
+use shared::model::Timestamp;
+use shared::platform::clock::Clock;
+use shared::platform::doorbell;
+use shared::platform::lock::{Held, LockFile};
+use shared::store::feeds::{self, FeedState};
+use shared::store::items::{self, Pending};
+use shared::store::{Store, StoreError, beside};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use url::Url;
+
+/// Items that are judged before the doorbell rings and the deadline is looked at.
+const BATCH: u32 = 32;
+
+/// What a tick needs from outside.
+pub struct Scene {
+    pub config: Config,
+    pub clock: Clock,
+    pub chance: fastrand::Rng,
+    pub progress: Progress,
+}
+
+/// What was asked for by hand.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// This feed alone, now, whatever its schedule.
+    pub feed: Option<Url>,
+    /// Every feed, whatever its schedule.
+    pub now: bool,
+    /// Entries of a feed's first fetch are news too.
+    pub alert_existing: bool,
+}
+
+/// One tick. Feeds that fail are part of its report, not a failure of its own.
+///
+/// # Errors
+/// `AlreadyRunning` when another tick holds the lock; what makes the database unusable.
+pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
+    let start = Instant::now();
+    let path = scene.config.state_path.clone();
+    let _lock = lock(&path)?;
+    let store = Arc::new(Store::open(&path)?);
+    heartbeat::started(&store, scene.clock.now()).await;
+    let mut tick = Tick {
+        deadline: start + scene.config.ingest.deadline,
+        rules: scene.config.rules.iter().map(Into::into).collect(),
+        store,
+        scene,
+        report: Report::default(),
+    };
+    let due = tick.schedule(&options).await?;
+    tick.gather(due, &options).await?;
+    tick.judge().await?;
+    tick.tell_what_was_seeded().await;
+    tick.report.pending = tick.pending().await;
+    tick.report.took_seconds = start.elapsed().as_secs_f64();
+    heartbeat::finished(&tick.store, &tick.report, tick.scene.clock.now()).await;
+    Ok(tick.report)
+}
+
+struct Tick {
+    scene: Scene,
+    store: Arc<Store>,
+    rules: Vec<classify::Rule>,
+    deadline: Instant,
+    report: Report,
+}
+
+impl Tick {
+    /// The feeds that are due, those that waited longest first.
+    async fn schedule(&mut self, options: &Options) -> Result<Vec<Planned>, Failure> {
+        let wanted = wanted(&self.scene.config, options)?;
+        let states = self.register(&wanted).await?;
+        let now = self.scene.clock.now();
+        let chance = &mut self.scene.chance;
+        let forced = options.now || options.feed.is_some();
+        let mut due: Vec<Planned> = plan(wanted, states)
+            .filter(|planned| is_due(planned, now, chance.f64(), forced))
+            .collect();
+        due.sort_by_key(|planned| planned.state.attempted_at);
+        Ok(due)
+    }
+
+    /// Feeds that are new get their row. While the database is held, only known feeds are read.
+    async fn register(&self, wanted: &[Feed]) -> Result<Vec<FeedState>, StoreError> {
+        let known = self.store.read(feeds::all).await?;
+        let missing: Vec<String> = wanted
+            .iter()
+            .map(|feed| feed.url.to_string())
+            .filter(|url| !known.iter().any(|state| state.url == *url))
+            .collect();
+        if missing.is_empty() {
+            return Ok(known);
+        }
+        match self
+            .store
+            .write(move |db| feeds::register(db, &missing))
+            .await
+        {
+            Ok(()) => self.store.read(feeds::all).await,
+            Err(error @ StoreError::Locked { .. }) => {
+                tracing::warn!("new feeds wait for the next tick: {error}");
+                Ok(known)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads the due feeds, a few at a time.
+    async fn gather(&mut self, due: Vec<Planned>, options: &Options) -> Result<(), Failure> {
+        let reader = Reader {
+            client: client(&self.scene.config)?,
+            clock: self.scene.clock.clone(),
+            parsing: Arc::new(Mutex::new(())),
+            store: Some(Arc::clone(&self.store)),
+            alert_existing: options.alert_existing,
+            deadline: self.deadline,
+        };
+        let concurrency = self.scene.config.ingest.concurrency;
+        let reads = read_all(&reader, due, concurrency, self.scene.progress).await?;
+        self.report.feeds = reads.into_iter().map(|read| read.report).collect();
+        Ok(())
+    }
+
+    /// Judges what waits, also what an earlier tick left behind, and enqueues what matters.
+    async fn judge(&mut self) -> Result<(), Failure> {
+        let facts = Facts::of(&self.scene.config);
+        let mut after = 0;
+        while Instant::now() < self.deadline {
+            let batch = self
+                .store
+                .read(move |db| items::pending(db, after, BATCH))
+                .await?;
+            let Some(last) = batch.last() else {
+                break;
+            };
+            after = last.id;
+            let decisions = batch
+                .iter()
+                .map(|pending| self.decide(pending, &facts))
+                .collect();
+            if !self.enqueue(decisions).await? {
+                break;
+            }
+            doorbell::ring(&beside(self.store.path(), ".bell"));
+        }
+        Ok(())
+    }
+
+    fn decide(&self, pending: &Pending, facts: &Facts) -> Decision {
+        let facts = facts.about(pending);
+        let verdict = classify::judge(&pending.entry, &facts, &self.rules);
+        enqueue::decide(pending, &facts, verdict, &self.scene.config)
+    }
+
+    /// Each decision is a job of its own, committed together: one that is refused costs no other.
+    /// `false`: somebody holds the database, and what is left waits for the next tick.
+    async fn enqueue(&mut self, decisions: Vec<Decision>) -> Result<bool, Failure> {
+        let mut held = false;
+        let mut jobs = JoinSet::new();
+        for decision in decisions {
+            let (store, now) = (Arc::clone(&self.store), self.scene.clock.now());
+            let decision = Arc::new(decision);
+            jobs.spawn(async move {
+                let stored = Arc::clone(&decision);
+                let rows = store
+                    .write(move |db| enqueue::store(db, &stored, now))
+                    .await;
+                (decision, rows)
+            });
+        }
+        while let Some(done) = jobs.join_next().await {
+            let (decision, rows) = done.map_err(|panic| Failure::Unexpected(panic.to_string()))?;
+            match rows {
+                Ok(rows) => self.count(&decision, rows),
+                Err(StoreError::Locked { .. }) => held = true,
+                Err(StoreError::Refused(why)) => {
+                    tracing::error!(
+                        item = decision.item_id,
+                        "the verdict could not be stored: {why}"
+                    );
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if held {
+            tracing::warn!("somebody holds the database: what is left is judged by the next tick");
+        }
+        Ok(!held)
+    }
+
+    fn count(&mut self, decision: &Decision, rows: usize) {
+        self.report.judged.count(decision.verdict.severity);
+        self.report.deliveries += rows;
+        if let Some(owed) = decision.owed.as_ref().filter(|_| rows > 0) {
+            self.report.alerts.push(AlertReport::of(owed));
+        }
+    }
+
+    async fn tell_what_was_seeded(&mut self) {
+        let (store, now) = (&self.store, self.scene.clock.now());
+        match seed::tell(store, &self.scene.config, now).await {
+            Ok(rows) => self.report.deliveries += rows,
+            Err(error) => tracing::warn!("first fetches are told by the next tick: {error}"),
+        }
+        doorbell::ring(&beside(self.store.path(), ".bell"));
+    }
+
+    async fn pending(&self) -> usize {
+        let counted = self.store.read(items::count_pending).await;
+        counted.unwrap_or_default()
+    }
+}
+
+/// One tick for each database.
+fn lock(database: &Path) -> Result<Held, Failure> {
+    let path = beside(database, ".tick");
+    match LockFile::open(&path).and_then(LockFile::take) {
+        Ok(Some(held)) => Ok(held),
+        Ok(None) => Err(Failure::AlreadyRunning(format!(
+            "a tick is already running on {}",
+            database.display()
+        ))),
+        Err(error) => Err(StoreError::cannot_open(database, &error).into()),
+    }
+}
+
+/// The feeds of the configuration, or the one that was asked for.
+pub fn wanted(config: &Config, options: &Options) -> Result<Vec<Feed>, Failure> {
+    let Some(url) = &options.feed else {
+        return Ok(config.feeds.clone());
+    };
+    let found = config.feeds.iter().find(|feed| feed.url == *url);
+    let feed = found.cloned().ok_or_else(|| {
+        Failure::Usage(format!(
+            "{url} is not in the configuration: add it there, or try it with --dry-run"
+        ))
+    })?;
+    Ok(vec![feed])
+}
+
+fn plan(wanted: Vec<Feed>, states: Vec<FeedState>) -> impl Iterator<Item = Planned> {
+    let mut by_url: HashMap<String, FeedState> = states
+        .into_iter()
+        .map(|state| (state.url.clone(), state))
+        .collect();
+    wanted.into_iter().filter_map(move |feed| {
+        let state = by_url.remove(feed.url.as_str())?;
+        Some(Planned { feed, state })
+    })
+}
+
+fn is_due(planned: &Planned, now: Timestamp, chance: f64, forced: bool) -> bool {
+    let state = schedule::FeedState {
+        interval: planned.feed.interval,
+        last_attempt: planned.state.attempted_at,
+        failures: planned.state.failures,
+        retry_at: Some(planned.state.retry_at).filter(|at| *at > Timestamp::EPOCH),
+    };
+    schedule::due(&state, now, chance, forced) == Due::Now
+}
+
+pub fn client(config: &Config) -> Result<FetchClient, Failure> {
+    let options = ClientOptions {
+        contact: config.ingest.contact.clone(),
+        allow_private: config.ingest.allow_private,
+        allow_file: config.ingest.allow_file,
+        ..ClientOptions::default()
+    };
+    FetchClient::new(&options)
+        .map_err(|error| Failure::Unexpected(format!("no HTTP client: {}", error.without_url())))
+}
+
+/// Reads feeds, at most `concurrency` at the same time; the reports keep the order of `due`.
+pub async fn read_all(
+    reader: &Reader,
+    due: Vec<Planned>,
+    concurrency: usize,
+    progress: Progress,
+) -> Result<Vec<Read>, Failure> {
+    let bar = progress.feeds(due.len());
+    let mut waiting = due.into_iter().enumerate();
+    let mut reading = JoinSet::new();
+    let mut reads = Vec::new();
+    loop {
+        while reading.len() < concurrency {
+            let Some((place, planned)) = waiting.next() else {
+                break;
+            };
+            let (reader, name) = (reader.clone(), planned.name());
+            bar.started(place, &name);
+            reading.spawn(async move { (place, reader.read(planned).await) });
+        }
+        match reading.join_next().await {
+            Some(Ok((place, read))) => {
+                bar.finished(place);
+                reads.push((place, read?));
+            }
+            Some(Err(panic)) => tracing::error!("a bug while reading a feed: {panic}"),
+            None => break,
+        }
+    }
+    bar.end();
+    reads.sort_by_key(|(place, _)| *place);
+    Ok(reads.into_iter().map(|(_, read)| read).collect())
+}
