@@ -56,7 +56,10 @@ pub enum Command {
 }
 
 #[derive(Clone, Debug, Default, Group)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub struct Run {
     /// Read and judge everything, write and send nothing, print what would be alerted and why
     #[arg(long)]

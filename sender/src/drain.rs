@@ -2,6 +2,7 @@
 //! it was told to stop at an empty queue, or when another sender has taken over.
 
 use crate::flight::{Landed, Runway};
+use crate::notice;
 use crate::policy::schedule::Schedule;
 use crate::upkeep;
 use shared::model::{Destination, Timestamp};
@@ -319,9 +320,26 @@ impl Drain {
             if self.runway.channels.is_configured(&destination.channel) {
                 self.schedule.note(destination, due_at);
             } else if self.unknown.insert(destination.channel.clone()) {
-                tracing::error!(channel = %destination.channel,
-                    "alerts wait for a channel that the configuration does not know: add [channel.{}]", destination.channel);
+                self.tell_unknown(&destination.channel, now).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Rows for a channel that is not configured wait, and that is told once.
+    async fn tell_unknown(&mut self, channel: &str, now: Timestamp) -> Result<(), StoreError> {
+        tracing::error!(
+            channel,
+            "alerts wait for a channel that the configuration does not know"
+        );
+        let Some(notice) = notice::unknown_channel(channel, &self.runway.channels, now) else {
+            return Ok(());
+        };
+        let to = notice.to.clone();
+        let notify = move |db: &shared::store::Db| outbox::notify(db, &notice, now);
+        match self.runway.store.write(notify).await {
+            Ok(_) => self.schedule.note(to, now),
+            Err(error) => self.bear(error)?,
         }
         Ok(())
     }
