@@ -118,8 +118,8 @@ pub(super) const RULES: &[Rule] = &[
         name: "config below the model",
         inside: &["shared/src/config"],
         except: NOWHERE,
-        law: Law::OnlyOfOurs(&["shared::model", "shared::config"]),
-        remedy: "the configuration knows the nouns alone",
+        law: Law::OnlyOfOurs(&["shared::model", "shared::config", "shared::policy"]),
+        remedy: "the configuration knows the nouns and the pure rules alone",
     },
     Rule {
         name: "store below the model",

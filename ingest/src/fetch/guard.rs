@@ -8,7 +8,7 @@
 
 use super::fault::{FaultKind, FetchFault};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use shared::platform::address::is_public;
+use shared::policy::address::is_public;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use url::{Host, Url};

@@ -1,7 +1,7 @@
 //! Which feeds are not on the public internet, as far as their URL says.
 
-use crate::platform::address::is_public;
-use std::net::IpAddr;
+use crate::policy::address::is_public;
+use core::net::IpAddr;
 use url::{Host, Url};
 
 /// True when the host is written as a private address, or is `localhost`; other names are

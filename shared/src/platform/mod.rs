@@ -1,6 +1,5 @@
 //! The edges of the machine: clock, exit codes, locks, doorbell, service manager, terminal.
 
-pub mod address;
 pub mod clock;
 pub mod doorbell;
 pub mod environment;

@@ -1,6 +1,6 @@
 //! Which addresses are on the public internet.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Whether an address is one of the public internet: not loopback, private, link-local, shared
 /// (CGNAT), multicast, reserved, for documentation, nor a cloud's metadata service; and not an
