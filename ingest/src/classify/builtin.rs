@@ -1,7 +1,7 @@
 //! The built-in lists: severity and category by the words of an entry, when nobody knows better.
 
 use super::{FeedFacts, Opinion};
-use crate::pattern::pattern;
+use crate::pattern::wording;
 use regex::Regex;
 use shared::model::{Category, Entry, Judge, Severity};
 use std::sync::LazyLock;
@@ -26,8 +26,8 @@ static LISTS: LazyLock<Vec<List>> = LazyLock::new(|| {
         severity,
         category,
         sign,
-        title: pattern(&format!("(?ix)(?:{title})")),
-        with: with.map(|with| pattern(&format!("(?ix)(?:{with})"))),
+        title: wording(title),
+        with: with.map(wording),
     };
     vec![
         list(Low, Other, "an advertisement", MARKETING, None),
@@ -149,7 +149,7 @@ const PRERELEASE: &str = r"
     |\d(?:alpha|beta|rc|a|b)\d+\b|[-\s](?:alpha|beta|rc)[.\s-]?\d*\s*$";
 
 const RELEASE: &str = r"
-    ^\W*(?:\S+\s+){0,3}?(?:release[\s/-])?v?\d{1,4}(?:\.\d{1,3})+(?:[-+~:,\s].*|[a-z]\w*)?$
+    ^\W*(?:\S+\s+){0,3}?(?:release[\s/-])?v?\d{1,4}(?:\.\d{1,3})+(?:[-+~a-z]\w*)?(?::\s.*)?$
     |\bv?\d+(?:\.\d+)+\S*\s+(?:is\s+|now\s+|ist\s+|est\s+|está\s+)*(?:out|available|released?|here|erschienen|veröffentlicht|verfügbar|freigegeben|disponibles?|publiée?|sorti|lanzad[oa]|publicad[oa]|yayınlandı|çıktı)\b
     |\b(?:announcing|introducing|released?|releases|what(?:'|’)?s\s+new\s+in|changelog|release\s+notes|veröffentlicht|erschienen|sortie\s+de|publie|lanza(?:miento)?|yayınlandı|sürümü?)\b.*\d
     |\b(?:version|release|sürüm|versión)\s+v?\d[\w.]*";
@@ -168,12 +168,18 @@ pub(super) fn judge(entry: &Entry, feed: &FeedFacts) -> Opinion {
 }
 
 fn by_list(list: &List, entry: &Entry) -> Option<Opinion> {
-    let mut words = vec![list.title.find(&entry.title)?.as_str().trim()];
+    let trimmed = |text: regex::Match<'_>| {
+        text.as_str()
+            .trim()
+            .trim_end_matches([',', '.', ':', ';'])
+            .to_owned()
+    };
+    let mut words = vec![trimmed(list.title.find(&entry.title)?)];
     if let Some(with) = &list.with {
         let found = with
             .find(&entry.title)
             .or_else(|| with.find(&entry.summary));
-        let found = found?.as_str().trim();
+        let found = trimmed(found?);
         if !words.contains(&found) {
             words.push(found);
         }

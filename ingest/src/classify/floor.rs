@@ -2,7 +2,7 @@
 //! said. Wording of reports in English, German, French, Spanish and Turkish.
 
 use super::cvss;
-use crate::pattern::pattern;
+use crate::pattern::{pattern, wording};
 use regex::Regex;
 use shared::model::Entry;
 use std::sync::LazyLock;
@@ -13,14 +13,14 @@ const CRITICAL_SCORE: f64 = 9.0;
 
 /// Phrases that say that somebody uses the hole already.
 static EXPLOITED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?ix)
+    wording(
+        r"
         \b(?:actively|currently|already|widely|massively|mass|being|now)[\s-]+(?:being\s+|mass[\s-]+)?exploited\b
       | \bactive(?:ly)?[\s-]+(?:exploitation|exploits?|exploiting|attacks?\s+exploiting)\b
-      | \b(?:exploited|exploitation|exploits?|abused|attacks?)\s+(?:\w+\s+){0,3}?in[\s-]the[\s-]wild\b
+      | \b(?:exploited|exploitation|exploits?|abused|attacks?)\s+(?:\S+\s+){0,3}?in[\s-]the[\s-]wild\b
       | \bin[\s-]the[\s-]wild\s+(?:exploit\w*|attacks?|abuse)\b
-      | \bexploit(?:s|ed|ing)?\s+(?:\w+\s+){0,4}?(?:zero|0)[\s-]?days?\b
-      | \b(?:zero|0)[\s-]?days?\b(?:\s+[\w/.-]+){0,6}?\s+exploit(?:ed|ation)\b
+      | \bexploit(?:s|ed|ing)?\s+(?:\S+\s+){0,4}?(?:zero|0)[\s-]?days?\b
+      | \b(?:zero|0)[\s-]?days?\b(?:\s+\S+){0,6}?\s+exploit(?:ed|ation)\b
       | \bknown[\s-]+(?:to\s+be\s+)?exploited\b
       | \bexploited\s+by\s+(?:\S+\s+){0,4}?(?:attackers?|hackers?|actors?|gangs?|groups?|criminals|spies|botnets?|ransomware|malware)\b
       | \bexploited\s+in\s+(?:\S+\s+){0,3}?(?:attacks?|campaigns?)\b
@@ -34,7 +34,7 @@ static EXPLOITED: LazyLock<Regex> = LazyLock::new(|| {
       | \baktiv\s+(?:ausgenutzt\w*|angegriffen\w*|ausgenützt\w*)
       | \b(?:bereits|derzeit|gerade|schon|momentan)\s+(?:aktiv\s+)?(?:ausgenutzt|angegriffen|attackiert)
       | \baktive\s+(?:ausnutzung|angriffe)\b
-      | \bangreifer\s+(?:\w+\s+)?nutzen\s+(?:\S+\s+){0,8}?aus\b
+      | \bangreifer\s+(?:\S+\s+)?nutzen\s+(?:\S+\s+){0,8}?aus\b
       | \b(?:wird|werden)\s+(?:ausgenutzt|angegriffen|attackiert)\b
       | \bangreifer\s+attackieren\b
       | \bin\s+freier\s+wildbahn\b
@@ -64,8 +64,8 @@ static KEV: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bKEV\b"));
 /// What stands directly before a phrase and takes it back. Fillers may stand between; any other
 /// word breaks it, so that "no patch for the actively exploited" keeps its meaning.
 static DENIED_BEFORE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?ix)(?:
+    wording(
+        r"(?:
         (?:\b(?:not|never|unlikely|cannot|nor|neither)\b|n['’]t\b)
             (?:\s+(?:yet|currently|known|believed|thought|considered|observed|seen|been|being|be|to|
                 aware|of|any|publicly|public|under|have|has|had|listed|in|the|this|these|that|it|its|as|
@@ -91,19 +91,19 @@ static DENIED_BEFORE: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// What makes of "exploited by attackers" what only could be.
 static POTENTIAL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?i)\b(?:could|can|may|might|would)\s+(?:also\s+|then\s+|potentially\s+|easily\s+|only\s+)*be\s*$",
+    wording(
+        r"\b(?:could|can|may|might|would)\s+(?:also\s+|then\s+|potentially\s+|easily\s+|only\s+)*be\s*$",
     )
 });
 /// What stands behind a phrase and takes it back: "Actively exploited: No", and Turkish, whose
 /// negation comes last.
 static DENIED_BEHIND: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?ix)^\s*(?:
+    wording(
+        r"^\s*(?:
         (?:\?|:|=|-|\|)\s*(?:no|none|false|nein|non|hayır|n/a|not\s|0)\b
-      | \S*\s*(?:\w+\s+){0,4}?(?:dair|ilişkin|yönünde|hakkında)\s+(?:\w+\s+){0,3}?(?:kanıt|bilgi|bulgu|işaret|rapor)\w*\s+
+      | \S*\s*(?:\S+\s+){0,4}?(?:dair|ilişkin|yönünde|hakkında)\s+(?:\S+\s+){0,3}?(?:kanıt|bilgi|bulgu|işaret|rapor)\w*\s+
             (?:yok|bulunmuyor|bulunmamakta|mevcut\s+değil|rastlanmadı)
-      | (?:\s*\w+)?\s*(?:edilmiyor|edilmedi|edilmemiş|değil)\w*
+      | (?:\s*\S+)?\s*(?:edilmiyor|edilmedi|edilmemiş|değil)\w*
         )",
     )
 });

@@ -115,7 +115,7 @@ fn parse_xml(text: &str, base: Option<&Url>) -> Result<Document, ParseError> {
 static ITEM: LazyLock<Regex> = LazyLock::new(|| pattern(r"<(?:item|entry)[\s/>]"));
 /// An element whose text feed-rs cuts at the first tag inside.
 static CUT_SHORT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"<(?:title|description|link|guid)(?:\s[^<>]*)?>[^<]*<[A-Za-z]"));
+    LazyLock::new(|| pattern(r"<(?:title|description)(?:\s[^<>]*[^<>/])?>[^<]*<[A-Za-z]"));
 
 /// False when feed-rs accepted the document but missed something that is plainly there.
 fn is_complete(document: &Document, text: &str) -> bool {

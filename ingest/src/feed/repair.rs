@@ -16,7 +16,8 @@ const DEPTH_LIMIT: usize = 256;
 const PODCAST: &str = "www.itunes.com/dtds/podcast-1.0.dtd";
 
 pub(super) fn is_too_deep(text: &str) -> bool {
-    text.contains(PODCAST) && markup::depth(&markup::scan(text)) > DEPTH_LIMIT
+    let many = || text.matches("category").nth(DEPTH_LIMIT).is_some();
+    text.contains(PODCAST) && many() && markup::depth(&markup::scan(text)) > DEPTH_LIMIT
 }
 
 /// Reads what can be read. An item that the document breaks off in is left for the next time.

@@ -1,7 +1,8 @@
 //! Titles and descriptions as one line of plain text.
 
 use encoding_rs::WINDOWS_1252;
-use html5gum::{Token, Tokenizer};
+use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
+use html5gum::{Span, Tokenizer};
 use std::borrow::Cow;
 
 /// A title longer than this many characters is a text without a title.
@@ -32,24 +33,29 @@ pub(super) fn loose(text: &str, limit: usize) -> String {
 }
 
 fn write_html(html: &str, line: &mut Line) {
-    let mut silent = false;
-    for Ok(token) in Tokenizer::new(html) {
-        match token {
-            Token::String(text) if !silent => line.push(&String::from_utf8_lossy(&text.value)),
-            Token::StartTag(tag) => {
-                silent |= !tag.self_closing && is_silent(&tag.name);
-                line.gap |= !is_inline(&tag.name);
+    // Inside of which element nothing is text, and whether the tag just opened begins one.
+    let (mut silent, mut silencing) = (false, false);
+    let emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| {
+        match event {
+            CallbackEvent::String { value } if !silent => {
+                line.push(&String::from_utf8_lossy(value));
             }
-            Token::EndTag(tag) => {
-                silent &= !is_silent(&tag.name);
-                line.gap |= !is_inline(&tag.name);
+            CallbackEvent::OpenStartTag { name } => {
+                silencing = is_silent(name);
+                line.gap |= !is_inline(name);
+            }
+            CallbackEvent::CloseStartTag { self_closing } => silent |= silencing && !self_closing,
+            CallbackEvent::EndTag { name } => {
+                silent &= !is_silent(name);
+                line.gap |= !is_inline(name);
             }
             _ => {}
         }
-        if line.is_full() {
-            break;
-        }
-    }
+        // A token ends the reading.
+        line.is_full().then_some(())
+    });
+    let mut full = Tokenizer::new_with_emitter(html, emitter);
+    full.next();
 }
 
 fn is_silent(name: &[u8]) -> bool {
@@ -196,6 +202,12 @@ impl Line {
 
     fn push(&mut self, text: &str) {
         for char in text.chars() {
+            // Most of every text, and nothing below applies to it.
+            if char.is_ascii_graphic() && !self.gap && self.room > 0 {
+                self.text.push(char);
+                self.room -= 1;
+                continue;
+            }
             let char = readable(char);
             if char.is_whitespace() {
                 self.gap = true;
