@@ -148,8 +148,7 @@ fn judge_one(scene: &Scene, planned: &Planned, parsed: &Parsed, item: &Item, rep
         entry: item.entry.clone(),
     };
     let facts = Facts::of(&scene.config).about(&pending);
-    let rules: Vec<classify::Rule> = scene.config.rules.iter().map(Into::into).collect();
-    let verdict = classify::judge(&pending.entry, &facts, &rules);
+    let verdict = classify::judge(&pending.entry, &facts, &scene.config.rules);
     report.judged.count(verdict.severity);
     let decision = enqueue::decide(&pending, &facts, verdict, &scene.config);
     report

@@ -61,7 +61,6 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
     heartbeat::started(&store, scene.clock.now()).await;
     let mut tick = Tick {
         deadline: start + scene.config.ingest.deadline,
-        rules: scene.config.rules.iter().map(Into::into).collect(),
         store,
         scene,
         report: Report::default(),
@@ -79,7 +78,6 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
 struct Tick {
     scene: Scene,
     store: Arc<Store>,
-    rules: Vec<classify::Rule>,
     deadline: Instant,
     report: Report,
 }
@@ -167,7 +165,7 @@ impl Tick {
 
     fn decide(&self, pending: &Pending, facts: &Facts) -> Decision {
         let facts = facts.about(pending);
-        let verdict = classify::judge(&pending.entry, &facts, &self.rules);
+        let verdict = classify::judge(&pending.entry, &facts, &self.scene.config.rules);
         enqueue::decide(pending, &facts, verdict, &self.scene.config)
     }
 

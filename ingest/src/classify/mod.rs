@@ -7,8 +7,8 @@ mod floor;
 mod rules;
 
 pub use facts::FeedFacts;
-pub use rules::Rule;
 
+use shared::config::{Adjust, Rule};
 use shared::model::{Category, Entry, Judge, Severity, Verdict};
 
 /// A summary on the phone is at most this many characters.
@@ -27,7 +27,9 @@ struct Opinion {
 /// The floor (known to be exploited, CVSS of 9 and more) beats a rule that drops or lowers, unless
 /// that rule says otherwise. A rule's category always stands.
 pub fn judge(entry: &Entry, feed: &FeedFacts, rules: &[Rule]) -> Verdict {
-    let rule = rules.iter().find(|rule| rule.matches(entry, feed));
+    let rule = rules
+        .iter()
+        .find(|rule| rules::matches(&rule.matches, entry, feed));
     let opinion = match rule {
         Some(rule) => by_rule(rule, entry, feed),
         None => unruled(entry, feed),
@@ -47,13 +49,11 @@ fn by_rule(rule: &Rule, entry: &Entry, feed: &FeedFacts) -> Opinion {
     } else {
         unruled(entry, feed)
     };
-    let says = if rule.drop {
-        Some((Severity::Ignore, "drops it"))
-    } else if let Some(forced) = rule.force {
-        Some((forced, "sets its severity"))
-    } else {
-        let raises = rule.floor.filter(|floor| *floor < opinion.severity);
-        raises.map(|floor| (floor, "raises it"))
+    let says = match rule.severity {
+        Some(Adjust::Drop) => Some((Severity::Ignore, "drops it")),
+        Some(Adjust::Force(forced)) => Some((forced, "sets its severity")),
+        Some(Adjust::Floor(floor)) if floor < opinion.severity => Some((floor, "raises it")),
+        Some(Adjust::Floor(_)) | None => None,
     };
     match says {
         Some((_, does)) if opinion.judge == Judge::Floor => {

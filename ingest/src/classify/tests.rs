@@ -2,6 +2,7 @@
 
 use super::*;
 use regex::Regex;
+use shared::config::Match;
 
 fn entry(title: &str) -> Entry {
     Entry {
@@ -150,8 +151,13 @@ fn a_feed_about_one_thing_gives_its_category() {
 fn rule(title: &str) -> Rule {
     Rule {
         name: "mine".to_owned(),
-        title: Some(Regex::new(title).unwrap()),
-        ..Rule::default()
+        matches: Match {
+            title: Some(Regex::new(title).unwrap()),
+            ..Match::default()
+        },
+        severity: None,
+        category: None,
+        beats_floor: false,
     }
 }
 
@@ -163,11 +169,11 @@ fn ruled(title: &str, rules: &[Rule]) -> (Severity, Judge, String) {
 #[test]
 fn the_first_rule_that_matches_decides() {
     let drop = Rule {
-        drop: true,
+        severity: Some(Adjust::Drop),
         ..rule("Sable")
     };
     let raise = Rule {
-        floor: Some(Severity::High),
+        severity: Some(Adjust::Floor(Severity::High)),
         ..rule("released")
     };
     let rules = [drop, raise];
@@ -183,7 +189,7 @@ fn the_first_rule_that_matches_decides() {
 #[test]
 fn a_floor_never_lowers() {
     let rule = Rule {
-        floor: Some(Severity::Normal),
+        severity: Some(Adjust::Floor(Severity::Normal)),
         ..rule(".")
     };
     let (severity, judge, _) = ruled("Major outage at Northgate", &[rule]);
@@ -195,11 +201,11 @@ fn what_is_exploited_beats_a_rule_unless_the_rule_says_otherwise() {
     let title = "Actively exploited flaw in Quillmark";
     for lower in [
         Rule {
-            drop: true,
+            severity: Some(Adjust::Drop),
             ..rule("Quillmark")
         },
         Rule {
-            force: Some(Severity::Low),
+            severity: Some(Adjust::Force(Severity::Low)),
             ..rule("Quillmark")
         },
     ] {
@@ -242,20 +248,21 @@ fn a_rule_may_give_only_a_category() {
 #[test]
 fn every_pattern_of_a_rule_must_match() {
     let pattern = |source| Some(Regex::new(source).unwrap());
-    let rule = Rule {
+    let asked = Match {
+        title: pattern("Sable"),
         feed: pattern("example"),
         tag: pattern("^linux$"),
-        ..rule("Sable")
+        ..Match::default()
     };
     let mut sable = entry("Sable");
     let feed = FeedFacts {
         url: "https://example.org/".to_owned(),
         ..FeedFacts::default()
     };
-    assert!(!rule.matches(&sable, &feed));
+    assert!(!rules::matches(&asked, &sable, &feed));
     sable.tags.push("linux".to_owned());
-    assert!(rule.matches(&sable, &feed));
-    assert!(!rule.matches(&sable, &FeedFacts::default()));
+    assert!(rules::matches(&asked, &sable, &feed));
+    assert!(!rules::matches(&asked, &sable, &FeedFacts::default()));
 }
 
 #[test]
