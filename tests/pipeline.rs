@@ -168,15 +168,42 @@ fn a_feed_is_not_asked_before_its_interval_is_over_unless_told_to() {
 
 #[test]
 fn an_edit_is_not_news_and_neither_is_a_new_guid_for_the_same_page() {
-    let room = Newsroom::seeded(&[("1", "1", "Old")]);
-    room.server
-        .set("/news", Reply::feed(rss(&[("1", "1", "Old, corrected")])));
+    let room = Newsroom::seeded(&[("1", "1", "Old flaw in the mail gateway")]);
+    room.server.set(
+        "/news",
+        Reply::feed(rss(&[(
+            "1",
+            "1",
+            "Old flaw in the mail gateway, corrected",
+        )])),
+    );
     room.tick(&["/news"]);
     room.world.advance(Duration::from_secs(120));
-    room.server
-        .set("/news", Reply::feed(rss(&[("new-guid", "1", "Old")])));
+    room.server.set(
+        "/news",
+        Reply::feed(rss(&[("new-guid", "1", "Old flaw in the mail gateway")])),
+    );
     room.tick(&["/news"]);
     assert_eq!(room.alerted(), "");
+}
+
+#[test]
+fn a_page_that_shows_one_entry_at_a_time_loses_none() {
+    let room = Newsroom::seeded(&[("1", "status", "Outage of the registry")]);
+    for (guid, title) in [
+        ("2", "Network maintenance"),
+        ("3", "Release 1.2.3"),
+        ("4", "Release 1.2.4"),
+    ] {
+        room.server
+            .set("/news", Reply::feed(rss(&[(guid, "status", title)])));
+        room.tick(&["/news"]);
+        room.world.advance(Duration::from_secs(120));
+    }
+    assert_eq!(
+        room.alerted(),
+        "Network maintenance | Release 1.2.3 | Release 1.2.4"
+    );
 }
 
 #[test]

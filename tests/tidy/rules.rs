@@ -125,8 +125,13 @@ pub(super) const RULES: &[Rule] = &[
         name: "store below the model",
         inside: &["shared/src/store"],
         except: NOWHERE,
-        law: Law::OnlyOfOurs(&["shared::model", "shared::platform", "shared::store"]),
-        remedy: "the store knows the nouns and the platform; pass the rest in as values",
+        law: Law::OnlyOfOurs(&[
+            "shared::model",
+            "shared::platform",
+            "shared::policy",
+            "shared::store",
+        ]),
+        remedy: "the store knows the nouns, the pure rules and the platform; pass the rest in as values",
     },
     Rule {
         name: "platform at the edge",

@@ -87,7 +87,7 @@ const BREAKING: &[(&str, &str, &str, usize)] = &[
     (
         "store below the model",
         "shared/src/store.rs",
-        "use super::policy::backoff;",
+        "use super::config::Config;",
         1,
     ),
     (

@@ -2,4 +2,5 @@
 
 pub mod address;
 pub mod backoff;
+pub mod edit;
 pub mod text;

@@ -2,6 +2,7 @@
 
 use super::{Db, StoreError};
 use crate::model::{DedupKey, Entry, Item, Timestamp, Validators, Verdict};
+use crate::policy::edit::is_edit;
 use rusqlite::{OptionalExtension, Row, named_params};
 use std::time::Duration;
 
@@ -35,10 +36,13 @@ UPDATE feed SET title=coalesce(:title,title),etag=:etag,last_modified=:modified,
        attempted_at=:now,succeeded_at=:now,failures=0,retry_at=0,last_error=NULL
  WHERE id=:id RETURNING seeded_at IS NOT NULL";
 
-/// Membership decides what is new: key or alias, never a date.
-const KNOWN: &str = "\
-SELECT id,last_seen_at FROM item
- WHERE feed_id=:feed AND (dedup_key=:key OR (:link IS NOT NULL AND link_key=:link)) LIMIT 1";
+/// Membership decides what is new, never a date: the key, or else the link with a title that may be
+/// an edit of the known one.
+const BY_KEY: &str =
+    "SELECT id,title,summary,last_seen_at FROM item WHERE feed_id=:feed AND dedup_key=:key";
+const BY_LINK: &str = "\
+SELECT id,title,summary,last_seen_at FROM item WHERE feed_id=:feed AND link_key=:link
+ ORDER BY id DESC LIMIT 20";
 
 const INSERT: &str = "\
 INSERT INTO item(feed_id,dedup_key,link_key,title,summary,link,guid,tags,published_at,first_seen_at,last_seen_at,state)
@@ -63,7 +67,8 @@ pub fn store(db: &Db, parsed: &Parsed, now: Timestamp) -> Result<Stored, StoreEr
     let seeding = first && parsed.seed;
     let mut stored = Stored::default();
     for item in &parsed.items {
-        if is_known(db, parsed.feed_id, item, now)? {
+        if let Some(known) = known(db, parsed.feed_id, item)? {
+            refresh(db, &known, &item.entry, now)?;
             stored.known += 1;
             continue;
         }
@@ -87,23 +92,57 @@ fn is_first(db: &Db, feed_id: i64) -> Result<bool, StoreError> {
         .query_row(named_params! {":id": feed_id}, |row| row.get(0))?)
 }
 
-fn is_known(db: &Db, feed_id: i64, item: &Item, now: Timestamp) -> Result<bool, StoreError> {
-    let link = item.link_key.as_ref().map(DedupKey::as_str);
-    let known: Option<(i64, f64)> = db
-        .prepare_cached(KNOWN)?
+/// What is remembered of an item, as far as it may change.
+struct Known {
+    id: i64,
+    title: String,
+    summary: String,
+    last_seen: Timestamp,
+}
+
+fn known(db: &Db, feed_id: i64, item: &Item) -> Result<Option<Known>, StoreError> {
+    let by_key = db
+        .prepare_cached(BY_KEY)?
         .query_row(
-            named_params! {":feed": feed_id, ":key": item.key.as_str(), ":link": link},
-            |row| Ok((row.get(0)?, row.get(1)?)),
+            named_params! {":feed": feed_id, ":key": item.key.as_str()},
+            known_row,
         )
         .optional()?;
-    let Some((id, last_seen)) = known else {
-        return Ok(false);
+    let (None, Some(link)) = (&by_key, &item.link_key) else {
+        return Ok(by_key);
     };
-    if now.since(Timestamp::from_unix_seconds(last_seen)) > SEEN_PRECISION {
-        db.prepare_cached("UPDATE item SET last_seen_at=:now WHERE id=:id")?
-            .execute(named_params! {":now": now.unix_seconds(), ":id": id})?;
+    let mut statement = db.prepare_cached(BY_LINK)?;
+    let values = named_params! {":feed": feed_id, ":link": link.as_str()};
+    for row in statement.query_map(values, known_row)? {
+        let row = row?;
+        if is_edit(&row.title, &item.entry.title) {
+            return Ok(Some(row));
+        }
     }
-    Ok(true)
+    Ok(None)
+}
+
+fn known_row(row: &Row<'_>) -> rusqlite::Result<Known> {
+    Ok(Known {
+        id: row.get(0)?,
+        title: row.get(1)?,
+        summary: row.get(2)?,
+        last_seen: Timestamp::from_unix_seconds(row.get(3)?),
+    })
+}
+
+/// An edit is an edit: it is kept, and whoever judges the item later judges the new words.
+fn refresh(db: &Db, known: &Known, entry: &Entry, now: Timestamp) -> Result<(), StoreError> {
+    const REFRESH: &str =
+        "UPDATE item SET title=:title,summary=:summary,last_seen_at=:now WHERE id=:id";
+    let edited = known.title != entry.title || known.summary != entry.summary;
+    if edited || now.since(known.last_seen) > SEEN_PRECISION {
+        db.prepare_cached(REFRESH)?.execute(named_params! {
+            ":title": entry.title, ":summary": entry.summary, ":now": now.unix_seconds(),
+            ":id": known.id,
+        })?;
+    }
+    Ok(())
 }
 
 fn insert(
@@ -201,12 +240,6 @@ UPDATE item SET state='judged',severity=:severity,category=:category,reason=:rea
 
 /// Which items of a parse are not known yet, by place: what [`store`] would add, without writing.
 pub fn unknown(db: &Db, feed_id: i64, items: &[Item]) -> Result<Vec<bool>, StoreError> {
-    let mut known = db.prepare_cached(KNOWN)?;
-    let mut unknown = Vec::new();
-    for item in items {
-        let link = item.link_key.as_ref().map(DedupKey::as_str);
-        let values = named_params! {":feed": feed_id, ":key": item.key.as_str(), ":link": link};
-        unknown.push(!known.exists(values)?);
-    }
-    Ok(unknown)
+    let unknown = |item| Ok(known(db, feed_id, item)?.is_none());
+    items.iter().map(unknown).collect()
 }

@@ -1,0 +1,93 @@
+//! Tells an edited title from another story's: for items that are known by their link alone.
+//!
+//! A page that shows one entry at a time gives every story the same link, so the link alone would
+//! swallow news. What differs in a number is never an edit: versions, CVE ids and dates decide.
+
+use std::collections::BTreeSet;
+
+/// Words in common, of all words of both titles, from which on one is an edit of the other.
+const IN_COMMON: f64 = 0.6;
+
+/// Whether `new` may be `old` after a correction.
+pub fn is_edit(old: &str, new: &str) -> bool {
+    if old.trim() == new.trim() || new.trim().is_empty() || old.trim().is_empty() {
+        return true;
+    }
+    let (before, after) = (words(old), words(new));
+    if numbers(&before) != numbers(&after) {
+        return false;
+    }
+    let both = before.intersection(&after).count();
+    let all = before.union(&after).count();
+    share(both, all) >= IN_COMMON
+}
+
+fn words(title: &str) -> BTreeSet<String> {
+    let apart = |c: char| !c.is_alphanumeric() && !matches!(c, '.' | '-' | '_');
+    let words = title
+        .split(apart)
+        .map(|word| word.trim_matches(['.', '-', '_']));
+    words
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+/// The words with a digit in them.
+fn numbers(words: &BTreeSet<String>) -> BTreeSet<&String> {
+    words
+        .iter()
+        .filter(|word| word.contains(|c: char| c.is_numeric()))
+        .collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a title has few words")]
+fn share(part: usize, whole: usize) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_correction_is_an_edit() {
+        for (old, new) in [
+            ("Build your own adventure", "Build your own adventure"),
+            (
+                "Recieve mail again after the outage",
+                "Receive mail again after the outage",
+            ),
+            (
+                "Heron 2.8.1 fixes nested archives",
+                "Heron 2.8.1 fixes deeply nested archives",
+            ),
+            ("A title", ""),
+        ] {
+            assert!(is_edit(old, new), "{old} / {new}");
+        }
+    }
+
+    #[test]
+    fn another_story_is_not() {
+        for (old, new) in [
+            (
+                "Outage of the image registry",
+                "Network maintenance on Sunday",
+            ),
+            ("Release 1.2.3", "Release 1.2.4"),
+            ("Outage in eu-1", "Outage in eu-2"),
+            (
+                "Flaw in Sable (CVE-2026-91001)",
+                "Flaw in Sable (CVE-2026-91002)",
+            ),
+            ("Elevated errors", "Elevated latency"),
+        ] {
+            assert!(!is_edit(old, new), "{old} / {new}");
+        }
+    }
+}
