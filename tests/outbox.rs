@@ -413,3 +413,20 @@ fn an_alert_of_a_later_version_is_never_sent_half_understood() {
     assert!(matches!(&lease.held().content, Content::Unreadable(why) if why.contains("version 9")));
     assert_eq!(lease.held().owed_since, Timestamp::EPOCH);
 }
+
+#[test]
+fn a_fraction_of_a_millisecond_does_not_send_the_scheduler_in_a_circle() {
+    let world = World::new();
+    let due = world.clock.now().unix_seconds() + 0.0004;
+    world
+        .stranger()
+        .execute(
+            "INSERT INTO outbox(channel,chat_id,payload,next_attempt,created_at) VALUES('screen','-','{}',?1,?1)",
+            [due],
+        )
+        .expect("inserted");
+    let epoch = world.take_over();
+    let waiting = world.read(waiting::all);
+    assert_eq!(waiting[0].due_at, world.clock.now());
+    world.lease(epoch, &waiting[0].destination);
+}

@@ -272,7 +272,13 @@ impl Drain {
         if let Err(error) = kept {
             self.bear(error)?;
         }
-        self.look_everywhere().await
+        self.look_everywhere().await?;
+        let Drained { sent, dead, .. } = self.drained;
+        systemd::status(&format!(
+            "{sent} delivered and {dead} given up since the start, {} destinations wait",
+            self.schedule.waiting()
+        ));
+        Ok(())
     }
 
     async fn look_everywhere(&mut self) -> Result<(), StoreError> {

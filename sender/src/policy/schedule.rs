@@ -70,6 +70,11 @@ impl Schedule {
         self.order.first().map(|(due_at, _, _)| *due_at)
     }
 
+    /// Destinations that wait for their moment.
+    pub fn waiting(&self) -> usize {
+        self.order.len()
+    }
+
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
     }

@@ -1,7 +1,6 @@
 //! Speaks to systemd: ready, alive, what we are doing, stopping. Without systemd it says nothing.
 
 use sd_notify::NotifyState;
-use std::time::Duration;
 
 /// Tells the service manager that start-up is done.
 pub fn ready() {
@@ -17,14 +16,9 @@ pub fn status(line: &str) {
     tell(&[NotifyState::Status(line)]);
 }
 
-/// To be said at least as often as [`watchdog_interval`] asks, or systemd ends us.
+/// To be said more often than the unit's `WatchdogSec=`, or systemd ends us.
 pub fn alive() {
     tell(&[NotifyState::Watchdog]);
-}
-
-/// `WatchdogSec=` of our unit; `None` when nobody watches.
-pub fn watchdog_interval() -> Option<Duration> {
-    sd_notify::watchdog_enabled()
 }
 
 fn tell(states: &[NotifyState<'_>]) {

@@ -21,6 +21,10 @@ SELECT max(max(next_at,blocked_until,paused_until)) FROM gate
  WHERE (scope='channel' AND key=:channel) OR (scope='bot' AND key=:channel)
     OR (scope='method' AND key=:channel||'/sendMessage') OR (scope='chat' AND key=:channel||'/'||:chat)";
 
+/// Times are whole milliseconds here and fractions in SQL: what rounds to `now` is due, or the
+/// scheduler and this statement would disagree, and ask each other in a circle.
+const HALF_A_MILLISECOND: f64 = 0.0005;
+
 /// The gravest, then the oldest, of those that are due: one in backoff never blocks the others.
 const NEXT: &str = "\
 SELECT id FROM outbox
@@ -63,7 +67,10 @@ pub fn claim(
     let next: Option<i64> = db
         .prepare_cached(NEXT)?
         .query_row(
-            named_params! {":channel": channel, ":chat": chat, ":now": now.unix_seconds()},
+            named_params! {
+                ":channel": channel, ":chat": chat,
+                ":now": now.unix_seconds() + HALF_A_MILLISECOND,
+            },
             |row| row.get(0),
         )
         .optional()?;
