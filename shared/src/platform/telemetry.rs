@@ -1,7 +1,7 @@
 //! Logs: readable lines with fields on standard error; results go to standard output alone.
 
 use super::environment::Environment;
-use std::io::{self, IsTerminal};
+use std::io;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt;
 
@@ -13,12 +13,10 @@ pub fn start(environment: &Environment, default: &str) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new(default), Some(error)),
     };
-    let colour = io::stderr().is_terminal() && !environment.no_color;
     let format = fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
-        .with_target(false)
-        .with_ansi(colour);
+        .with_target(false);
     // The journal stamps each line itself. A second start, as in tests, changes nothing.
     let started = if environment.journal {
         format.without_time().try_init()
