@@ -30,10 +30,10 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// How people call it: by the user's name, the feed's own title, or its URL.
+    /// How people call it: by the user's name, the feed's own title, or its URL without a key.
     pub fn name(&self) -> String {
         let named = self.feed.name.clone().or_else(|| self.state.title.clone());
-        named.unwrap_or_else(|| self.feed.url.to_string())
+        named.unwrap_or_else(|| fetch::shown(&self.feed.url))
     }
 }
 
@@ -75,7 +75,7 @@ impl Reader {
         let name = planned.feed.name.clone().or(title);
         Ok(Read {
             report: FeedReport {
-                url: planned.feed.url.to_string(),
+                url: fetch::shown(&planned.feed.url),
                 name: name.unwrap_or_else(|| planned.name()),
                 result,
                 took_seconds: start.elapsed().as_secs_f64(),
@@ -163,7 +163,7 @@ impl Reader {
     fn know(&self, planned: &Planned, document: Document, validators: Validators) -> Fetch {
         let known = identify(document.entries, planned.state.guids_unreliable);
         if known.guids_unreliable && !planned.state.guids_unreliable {
-            tracing::warn!(feed = %planned.feed.url, "the feed repeats its ids: from now on its items are known by their links");
+            tracing::warn!(feed = %planned.name(), "the feed repeats its ids: from now on its items are known by their links");
         }
         Fetch::New {
             repaired: document.repaired,

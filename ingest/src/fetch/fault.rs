@@ -146,7 +146,7 @@ fn of_tls(error: &rustls::Error) -> String {
 
 /// The URL as a person may see it: without user name and password, and without the query, where
 /// private feeds keep their keys.
-pub(super) fn shown(url: &Url) -> String {
+pub fn shown(url: &Url) -> String {
     let mut bare = url.clone();
     bare.set_query(None);
     bare.set_fragment(None);

@@ -14,7 +14,7 @@ mod redirect;
 pub mod schedule;
 
 pub use client::{ClientOptions, FetchClient};
-pub use fault::{FaultKind, FetchFault};
+pub use fault::{FaultKind, FetchFault, shown};
 
 use redirect::Chain;
 use shared::config::Secret;

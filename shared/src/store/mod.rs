@@ -84,7 +84,9 @@ impl Store {
             })?;
             work(&db).map_err(|error| error.at(&path))
         });
-        reading.await.unwrap_or(Err(StoreError::WriterGone))
+        reading
+            .await
+            .unwrap_or_else(|panic| Err(StoreError::Bug(format!("a read: {panic}"))))
     }
 
     /// A number that changes when, and only when, another process has committed. Answering it
