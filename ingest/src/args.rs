@@ -2,6 +2,7 @@
 
 use clap::{Args as Group, Parser, Subcommand};
 use clap_complete::Shell;
+use shared::Failure;
 use std::path::PathBuf;
 use url::Url;
 
@@ -11,7 +12,6 @@ use url::Url;
     name = "watchalert-ingest",
     version,
     propagate_version = true,
-    args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
   watchalert-ingest                              one tick (what the systemd timer starts)
@@ -41,6 +41,24 @@ pub struct Args {
     pub command: Option<Command>,
 }
 
+impl Args {
+    /// What was asked for: a tick unless a command says otherwise.
+    ///
+    /// # Errors
+    /// Flags of the tick before a command, which would be lost there. (`args_conflicts_with_subcommands`
+    /// would refuse `--config` and `-v` in that place too.)
+    pub fn asked(self) -> Result<Command, Failure> {
+        match self.command {
+            None => Ok(Command::Run(self.run)),
+            Some(command) if self.run == Run::default() => Ok(command),
+            Some(_) => Err(Failure::Usage(
+                "the flags of `run` stand behind it, and no other command has them; see --help"
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// One tick (the default)
@@ -55,7 +73,7 @@ pub enum Command {
     Man,
 }
 
-#[derive(Clone, Debug, Default, Group)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Group)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
@@ -80,4 +98,42 @@ pub struct Run {
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(line: &str) -> Result<Command, Failure> {
+        let words = line.split(' ');
+        Args::try_parse_from(words).expect("it parses").asked()
+    }
+
+    #[test]
+    fn what_both_know_may_stand_before_and_behind_the_command() {
+        for line in [
+            "watchalert-ingest --config a.toml -v check",
+            "watchalert-ingest check --config a.toml -v",
+        ] {
+            assert!(matches!(asked(line), Ok(Command::Check)), "{line}");
+        }
+        for line in [
+            "watchalert-ingest --config a.toml --now",
+            "watchalert-ingest --config a.toml run --now",
+            "watchalert-ingest run --now --config a.toml",
+        ] {
+            let now = matches!(asked(line), Ok(Command::Run(Run { now: true, .. })));
+            assert!(now, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_flag_of_the_tick_before_a_command_is_refused() {
+        for line in [
+            "watchalert-ingest --now run",
+            "watchalert-ingest --dry-run check",
+        ] {
+            assert!(matches!(asked(line), Err(Failure::Usage(_))), "{line}");
+        }
+    }
 }

@@ -26,10 +26,10 @@ pub struct World {
 /// # Errors
 /// One sentence and its exit code.
 pub async fn execute(args: Args, world: World, out: &mut dyn Write) -> Result<Exit, Failure> {
-    let path = world.environment.config_path(args.config);
+    let path = world.environment.config_path(args.config.clone());
     let credentials = world.environment.credentials.as_deref();
     let load = |program| Config::load(&path, credentials, program);
-    let printed = match args.command.unwrap_or(Command::Run(args.run)) {
+    let printed = match args.asked()? {
         Command::Run(asked) => {
             let config = load(Program::Ingest)?;
             tick(config, asked, world, out).await?
