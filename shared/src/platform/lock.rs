@@ -4,7 +4,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// A file that processes lock in turn. The kernel frees the lock when its holder dies.
@@ -26,12 +26,15 @@ pub struct Held {
 }
 
 impl LockFile {
+    /// Creates the file when there is none, for the group too: whoever of it comes first must not
+    /// lock the others out. A umask would.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        Ok(Self {
-            file: options.mode(0o660).open(path)?,
-        })
+        let existing = OpenOptions::new().read(true).write(true).open(path);
+        let file = match existing {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => create(path)?,
+            existing => existing?,
+        };
+        Ok(Self { file })
     }
 
     /// Waits until the lock is free.
@@ -48,6 +51,14 @@ impl LockFile {
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let file = options.mode(0o660).open(path)?;
+    file.set_permissions(fs::Permissions::from_mode(0o660))?;
+    Ok(file)
 }
 
 impl Drop for Turn<'_> {
