@@ -11,7 +11,6 @@ use url::Url;
     name = "watchalert-ingest",
     version,
     propagate_version = true,
-    args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
   watchalert-ingest                              one tick (what the systemd timer starts)
@@ -55,7 +54,7 @@ pub enum Command {
     Man,
 }
 
-#[derive(Clone, Debug, Default, Group)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Group)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"

@@ -29,7 +29,7 @@ pub async fn execute(args: Args, world: World, out: &mut dyn Write) -> Result<Ex
     let path = world.environment.config_path(args.config);
     let credentials = world.environment.credentials.as_deref();
     let load = |program| Config::load(&path, credentials, program);
-    let printed = match args.command.unwrap_or(Command::Run(args.run)) {
+    let printed = match chosen(args.command, args.run)? {
         Command::Run(asked) => {
             let config = load(Program::Ingest)?;
             tick(config, asked, world, out).await?
@@ -43,6 +43,17 @@ pub async fn execute(args: Args, world: World, out: &mut dyn Write) -> Result<Ex
     };
     exit::after_printing(printed)
         .map_err(|error| Failure::Unexpected(format!("cannot write to standard output: {error}")))
+}
+
+/// Options of a tick in front of a subcommand are refused: `--dry-run run` must not be a real run.
+fn chosen(command: Option<Command>, run: Run) -> Result<Command, Failure> {
+    match command {
+        None => Ok(Command::Run(run)),
+        Some(_) if run != Run::default() => Err(Failure::Usage(
+            "options of a tick stand behind `run`, or without any subcommand".to_owned(),
+        )),
+        Some(command) => Ok(command),
+    }
 }
 
 async fn tick(
