@@ -29,7 +29,8 @@ fn enqueue(place: &Place, names: impl Iterator<Item = String>, letters: usize) {
     let db = watchalert_tests::world::stranger(&place.database());
     let insert = "INSERT INTO outbox (chat_id, payload, next_attempt, created_at) \
                   VALUES ('-', json_object('text', ?1), unixepoch(), unixepoch())";
-    db.execute_batch("BEGIN IMMEDIATE").expect("a free database");
+    db.execute_batch("BEGIN IMMEDIATE")
+        .expect("a free database");
     for name in names {
         let text = format!("row {name} end {}", "x".repeat(letters));
         db.execute(insert, [text]).expect("inserted");
@@ -50,7 +51,10 @@ fn ask(place: &Place, sql: &str) -> String {
 /// `verify` finds all accounted for; returns what it counted.
 fn verified(place: &Place) -> Value {
     let said = place.run(Program::Sender, &["verify"]).well().out;
-    assert!(said.ends_with("invariants  12 of 12 hold\nunaccounted 0\n"), "{said}");
+    assert!(
+        said.ends_with("invariants  12 of 12 hold\nunaccounted 0\n"),
+        "{said}"
+    );
     json(&place.run(Program::Sender, &["verify", "--json"]).well().out)
 }
 

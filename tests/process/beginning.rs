@@ -2,7 +2,7 @@
 
 use super::{QUIET, verified};
 use std::time::Duration;
-use watchalert_tests::programs::{BOUND, Place, Program, long, pause, seed};
+use watchalert_tests::programs::{BOUND, Place, Program, long, pause, seed, tell};
 
 /// A sender has made its file within about this time.
 const MAKING: Duration = Duration::from_millis(60);
@@ -22,6 +22,8 @@ fn a_kill_while_the_file_is_made_leaves_one_that_the_next_start_completes() {
         next.ended(BOUND).well();
         verified(&place);
     }
-    println!("beginnings: {hits} kills of {kills} met a living process");
+    tell(&format!(
+        "beginnings: {hits} kills of {kills} met a living process"
+    ));
     assert!(hits > 0);
 }

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 use watchalert_tests::feeds::{FeedServer, Reply};
-use watchalert_tests::programs::{BOUND, Place, Program, long, now, pause, seed, until, within};
+use watchalert_tests::programs::{
+    BOUND, Place, Program, long, now, pause, seed, tell, until, within,
+};
 use watchalert_tests::world::stranger;
 
 /// Destinations, so that several deliveries are in flight at a kill.
@@ -44,10 +46,15 @@ impl News {
             let mut items = item(&format!("old-{feed}"), "An old story");
             for entry in 0..count {
                 let urgent = if entry % 7 == 0 { "urgent: " } else { "" };
-                let title = format!("{urgent}a story about CVE-2026-{}", 10_000 + feed * 100 + entry);
+                let title = format!(
+                    "{urgent}a story about CVE-2026-{}",
+                    10_000 + feed * 100 + entry
+                );
                 items += &item(&format!("{feed}/{entry}"), &title);
             }
-            let channel = format!("<title>Feed {feed}</title><link>https://example.org/</link><description>d</description>{items}");
+            let channel = format!(
+                "<title>Feed {feed}</title><link>https://example.org/</link><description>d</description>{items}"
+            );
             let text = format!("<rss version=\"2.0\"><channel>{channel}</channel></rss>");
             self.server.set(&format!("/{feed}"), Reply::feed(text));
         }
@@ -92,7 +99,10 @@ fn kill_ticks(place: &Place, news: &News, kills: usize, seed: u64, done: &Atomic
     place.run(Program::Ingest, &["--now"]).well();
     let mut whole = start.elapsed();
     while met.hits < kills {
-        assert!(met.starts < 20 * kills, "ticks end before they are killed: {met:?}");
+        assert!(
+            met.starts < 20 * kills,
+            "ticks end before they are killed: {met:?}"
+        );
         // The last tick, which ends by itself, brings the rest.
         news.show(news.entries * (met.hits + 1) / (kills + 1));
         let asked = news.server.requests().len();
@@ -119,7 +129,9 @@ fn kill_senders(place: &Place, kills: usize, seed: u64, ticks: &AtomicUsize) -> 
     let mut chance = fastrand::Rng::with_seed(seed ^ 0x5eed);
     let mut met = Kills::default();
     while met.hits < kills {
-        until("a tick has ended", || ticks.load(Ordering::Acquire) > met.hits);
+        until("a tick has ended", || {
+            ticks.load(Ordering::Acquire) > met.hits
+        });
         let before = place.printed().len();
         let sender = place.start_sender(&[]);
         met.starts += 1;
@@ -202,10 +214,20 @@ fn account(place: &Place, news: &News) -> i64 {
         assert_eq!(row.interrupted, row.attempts - 1, "{path}");
         // The last attempt printed one copy, an interrupted one printed one or none.
         if row.attempts == 1 {
-            assert_eq!(copies, Copies { plain: 1, marked: 0 }, "{path}");
+            assert_eq!(
+                copies,
+                Copies {
+                    plain: 1,
+                    marked: 0
+                },
+                "{path}"
+            );
         } else {
             assert!((0..=1).contains(&copies.plain), "{path}: {copies:?}");
-            assert!((1..row.attempts).contains(&copies.marked), "{path}: {copies:?}");
+            assert!(
+                (1..row.attempts).contains(&copies.marked),
+                "{path}: {copies:?}"
+            );
         }
         marked += copies.marked;
     }
@@ -238,10 +260,19 @@ fn kills_of_both_programs_lose_nothing_and_every_repeat_is_marked_and_explained(
     let interrupted = asked("SELECT count(*) FROM attempt WHERE outcome='interrupted'");
     let repeats = asked("SELECT n FROM ledger WHERE name='repeat_marked'");
     assert_eq!(repeats, asked("SELECT sum(attempts-1) FROM outbox"));
-    assert!(marked <= repeats, "{marked} marks printed, {repeats} counted");
-    assert!(interrupted > 0, "no kill met a delivery in flight");
-    println!(
-        "kills: {} alerts; ticks: {} kills ({} after their first request) in {} starts; senders: {} kills ({} after their first alert), {interrupted} attempts interrupted; {repeats} marked repeats, {marked} of them printed; 0 lost; {:.1} s",
-        news.total(), ticks.hits, ticks.in_the_middle, ticks.starts, senders.hits, senders.in_the_middle, start.elapsed().as_secs_f64()
+    assert!(
+        marked <= repeats,
+        "{marked} marks printed, {repeats} counted"
     );
+    assert!(interrupted > 0, "no kill met a delivery in flight");
+    tell(&format!(
+        "kills: {} alerts; ticks: {} kills ({} after their first request) in {} starts; senders: {} kills ({} after their first alert), {interrupted} attempts interrupted; {repeats} marked repeats, {marked} of them printed; 0 lost; {:.1} s",
+        news.total(),
+        ticks.hits,
+        ticks.in_the_middle,
+        ticks.starts,
+        senders.hits,
+        senders.in_the_middle,
+        start.elapsed().as_secs_f64()
+    ));
 }

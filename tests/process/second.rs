@@ -12,7 +12,10 @@ fn a_second_sender_is_refused_and_the_first_goes_on() {
     until("the first sends", || first.said().contains("sending"));
 
     let second = place.run(Program::Sender, &["run"]);
-    let said = format!("a sender is already running on {}", place.database().display());
+    let said = format!(
+        "a sender is already running on {}",
+        place.database().display()
+    );
     assert_eq!(second.refused(5), said);
     let drained = place.run(Program::Sender, &["run", "--until-empty"]);
     assert_eq!(drained.refused(5), said);
@@ -39,7 +42,10 @@ fn a_second_tick_is_refused_and_the_first_goes_on() {
     until("the first reads", || !server.requests().is_empty());
 
     let second = place.run(Program::Ingest, &[]);
-    let said = format!("a tick is already running on {}", place.database().display());
+    let said = format!(
+        "a tick is already running on {}",
+        place.database().display()
+    );
     assert_eq!(second.refused(5), said);
 
     first.ended(BOUND).well();

@@ -5,7 +5,9 @@ use super::{QUIET, ask, copies, enqueue, verified};
 use std::io::Read;
 use std::process::Stdio;
 use std::time::Duration;
-use watchalert_tests::programs::{BOUND, Place, Program, Running, pause, seed, until, within};
+use watchalert_tests::programs::{
+    BOUND, Place, Program, Running, pause, seed, tell, until, within,
+};
 
 const ROWS: usize = 300;
 const STOPS: usize = 6;
@@ -34,7 +36,10 @@ fn drain(place: &Place) {
 /// Each row was sent by one attempt.
 fn no_repeats(place: &Place) {
     let audit = verified(place);
-    let counted = [&audit["audit"]["repeats_marked"], &audit["audit"]["outbox"]["sent"]];
+    let counted = [
+        &audit["audit"]["repeats_marked"],
+        &audit["audit"]["outbox"]["sent"],
+    ];
     assert_eq!(counted, [0, ROWS]);
     assert_eq!(ask(place, "SELECT max(attempts) FROM outbox"), "1");
 }
@@ -61,7 +66,9 @@ fn a_sender_that_is_stopped_again_and_again_repeats_nothing() {
         assert_eq!(copies(&printed, &name), 1, "{name}");
     }
     no_repeats(&place);
-    println!("stops: {in_the_midst} of {STOPS} with rows still waiting");
+    tell(&format!(
+        "stops: {in_the_midst} of {STOPS} with rows still waiting"
+    ));
     assert!(in_the_midst > 0, "no stop came in the midst of a drain");
 }
 
@@ -84,7 +91,10 @@ fn what_is_in_flight_at_a_stop_finishes() {
     sender.ended(BOUND).well();
     nothing_is_leased(&place);
     let sent = names().filter(|name| copies(&printed, name) == 1).count();
-    assert_eq!(ask(&place, "SELECT count(*) FROM outbox WHERE state='sent'"), sent.to_string());
+    assert_eq!(
+        ask(&place, "SELECT count(*) FROM outbox WHERE state='sent'"),
+        sent.to_string()
+    );
     assert!((1..ROWS).contains(&sent), "{sent}");
 
     drain(&place);

@@ -58,22 +58,36 @@ pub fn long() -> bool {
 pub fn seed(test: &str) -> u64 {
     let given = variable("WATCHALERT_SEED").and_then(|seed| seed.to_str()?.parse().ok());
     let seed = given.unwrap_or_else(|| fastrand::u64(..1_000_000_000));
-    println!("{test}: WATCHALERT_SEED={seed}");
+    tell(&format!("{test}: WATCHALERT_SEED={seed}"));
     seed
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test's own environment enters here")]
+/// A figure or a remark that `scripts/prove` collects.
+pub fn tell(line: &str) {
+    println!("proof {line}");
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test's own environment enters here"
+)]
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-#[expect(clippy::disallowed_methods, reason = "processes run on the machine's clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "processes run on the machine's clock"
+)]
 pub fn now() -> Instant {
     Instant::now()
 }
 
 /// Lets the processes run for a while.
-#[expect(clippy::disallowed_methods, reason = "a moment in another process's life is a time")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a moment in another process's life is a time"
+)]
 pub fn pause(time: Duration) {
     std::thread::sleep(time);
 }
@@ -144,7 +158,8 @@ impl Place {
     pub fn command(&self, program: Program, arguments: &[&str]) -> Command {
         let mut command = Command::new(program.path());
         command.env_clear().arg("--config").arg(self.config());
-        command.args(arguments).stdin(Stdio::null());
+        command.args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
         command
     }
 
@@ -172,7 +187,7 @@ impl Place {
         self.start(command)
     }
 
-    /// Starts a command whose standard output is set already.
+    /// Starts a command; where its standard output goes is its own matter.
     pub fn start(&self, mut command: Command) -> Running {
         let err = self.path(&format!("errors/{}.err", self.number()));
         command.stderr(File::create(&err).expect("a file for standard error"));
@@ -276,6 +291,7 @@ pub struct Ended {
 
 impl Ended {
     /// Ended with 0, and said nothing but log lines.
+    #[expect(clippy::return_self_not_must_use, reason = "most want no more than the check")]
     pub fn well(self) -> Self {
         assert_eq!((self.code, self.words()), (Some(0), vec![]), "{self:#?}");
         self
@@ -309,8 +325,11 @@ impl Ended {
 /// `2026-11-30T21:10:46.618068Z  INFO …`
 fn is_log(line: &str) -> bool {
     let mut words = line.split_whitespace();
-    let stamped = words.next().is_some_and(|word| {
-        word.len() == 27 && word.starts_with("20") && word.ends_with('Z')
-    });
-    stamped && words.next().is_some_and(|word| ["ERROR", "WARN", "INFO"].contains(&word))
+    let stamped = words
+        .next()
+        .is_some_and(|word| word.len() == 27 && word.starts_with("20") && word.ends_with('Z'));
+    stamped
+        && words
+            .next()
+            .is_some_and(|word| ["ERROR", "WARN", "INFO"].contains(&word))
 }
