@@ -1,6 +1,7 @@
 //! The program: arguments, environment, clock, runtime and signals enter here.
 
 use clap::Parser;
+use shared::Failure;
 use shared::platform::clock::Clock;
 use shared::platform::environment::Environment;
 use shared::platform::exit::Exit;
@@ -26,10 +27,14 @@ fn main() -> ExitCode {
     let ended = Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| shared::Failure::Unexpected(format!("no runtime: {error}")))
+        .map_err(|error| Failure::Unexpected(format!("no runtime: {error}")))
         .and_then(|runtime| {
             let mut out = io::stdout();
-            let execute = command::execute(args, world, stopped(), &mut out);
+            let stopped = {
+                let _inside = runtime.enter();
+                stopped()?
+            };
+            let execute = command::execute(args, world, stopped, &mut out);
             let ended = runtime.block_on(execute);
             // A write to a pipe that nobody reads may hang for ever: it is not waited for.
             runtime.shutdown_background();
@@ -42,19 +47,18 @@ fn main() -> ExitCode {
     ExitCode::from(Exit::code(exit))
 }
 
-/// Resolves at SIGTERM or SIGINT.
-async fn stopped() {
-    let signals = (
-        signal(SignalKind::terminate()),
-        signal(SignalKind::interrupt()),
-    );
-    match signals {
-        (Ok(mut terminate), Ok(mut interrupt)) => {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
+/// Resolves at SIGTERM or SIGINT. Both are listened for from now on, not from the first poll: until
+/// then they would end the process in the middle of a delivery.
+fn stopped() -> Result<impl Future<Output = ()>, Failure> {
+    let listen = |kind| {
+        signal(kind).map_err(|error| Failure::Unexpected(format!("cannot hear signals: {error}")))
+    };
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
         }
-        _ => std::future::pending().await,
-    }
+    })
 }

@@ -1,4 +1,5 @@
 //! What the tests of both programs stand on: a world per test, and stand-ins at the socket.
 
 pub mod feeds;
+pub mod programs;
 pub mod world;

@@ -202,7 +202,7 @@ impl Desk {
     }
 
     fn transaction(&self, batch: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
-        let _turn = self.begin()?;
+        let _turn = self.begin(batch)?;
         let result = self.run_and_commit(batch);
         if result.is_err() && !self.db.is_autocommit() {
             // On FULL and IOERR SQLite has often rolled back already; the first error counts.
@@ -212,8 +212,9 @@ impl Desk {
     }
 
     /// Takes our turn among our own processes, then the database's write lock. While a stranger
-    /// holds that, the turn is given back now and then, so that nobody queues behind us.
-    fn begin(&self) -> Result<Turn<'_>, StoreError> {
+    /// holds that, the turn is given back now and then, so that nobody queues behind us, and the
+    /// asking ends when nobody waits for an answer any more: a tick that gave up must end.
+    fn begin(&self, batch: &[Box<dyn Job>]) -> Result<Turn<'_>, StoreError> {
         let mut tries: i32 = 0;
         loop {
             let turn = self
@@ -230,7 +231,7 @@ impl Desk {
                 Err(error) => return Err(error.at(&self.path)),
             }
             let waited = Duration::from_millis(u64::from(tries.unsigned_abs()));
-            if waited >= PATIENCE {
+            if waited >= PATIENCE || batch.iter().all(|job| job.abandoned()) {
                 let path = self.path.clone();
                 return Err(StoreError::Locked { path, waited });
             }

@@ -1,0 +1,63 @@
+//! The real programs against what befalls them on a machine: kills, second copies, signals, the
+//! sqlite3 prompt, held and damaged files, full disks. Each test starts the built binaries.
+
+#[path = "process/beginning.rs"]
+mod beginning;
+#[path = "process/disk.rs"]
+mod disk;
+#[path = "process/faults.rs"]
+mod faults;
+#[path = "process/kills.rs"]
+mod kills;
+#[path = "process/output.rs"]
+mod output;
+#[path = "process/prompt.rs"]
+mod prompt;
+#[path = "process/second.rs"]
+mod second;
+#[path = "process/stop.rs"]
+mod stop;
+
+use serde_json::Value;
+use watchalert_tests::programs::{Place, Program};
+
+/// One console, nothing to read.
+const QUIET: &str = "[ingest]\nallow_file = true\n[channel.screen]\nkind = \"console\"\n";
+
+/// Rows as a stranger would enqueue them, with so many letters of text each.
+fn enqueue(place: &Place, names: impl Iterator<Item = String>, letters: usize) {
+    let db = watchalert_tests::world::stranger(&place.database());
+    let insert = "INSERT INTO outbox (chat_id, payload, next_attempt, created_at) \
+                  VALUES ('-', json_object('text', ?1), unixepoch(), unixepoch())";
+    db.execute_batch("BEGIN IMMEDIATE")
+        .expect("a free database");
+    for name in names {
+        let text = format!("row {name} end {}", "x".repeat(letters));
+        db.execute(insert, [text]).expect("inserted");
+    }
+    db.execute_batch("COMMIT").expect("committed");
+}
+
+/// How often each of the rows of [`enqueue`] stands in the output.
+fn copies(printed: &str, name: &str) -> usize {
+    printed.matches(&format!(" row {name} end")).count()
+}
+
+/// One value, asked by a stranger.
+fn ask(place: &Place, sql: &str) -> String {
+    watchalert_tests::world::ask(&watchalert_tests::world::stranger(&place.database()), sql)
+}
+
+/// `verify` finds all accounted for; returns what it counted.
+fn verified(place: &Place) -> Value {
+    let said = place.run(Program::Sender, &["verify"]).well().out;
+    assert!(
+        said.ends_with("invariants  12 of 12 hold\nunaccounted 0\n"),
+        "{said}"
+    );
+    json(&place.run(Program::Sender, &["verify", "--json"]).well().out)
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}

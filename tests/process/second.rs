@@ -1,0 +1,57 @@
+//! A second copy of a program is refused in one sentence, and the first goes on.
+
+use super::{QUIET, copies, enqueue, verified};
+use std::time::Duration;
+use watchalert_tests::feeds::{FeedServer, Reply};
+use watchalert_tests::programs::{BOUND, Place, Program, until};
+
+#[test]
+fn a_second_sender_is_refused_and_the_first_goes_on() {
+    let place = Place::new(QUIET);
+    let mut first = place.start_sender(&[]);
+    until("the first sends", || first.said().contains("sending"));
+
+    let second = place.run(Program::Sender, &["run"]);
+    let said = format!(
+        "a sender is already running on {}",
+        place.database().display()
+    );
+    assert_eq!(second.refused(5), said);
+    let drained = place.run(Program::Sender, &["run", "--until-empty"]);
+    assert_eq!(drained.refused(5), said);
+
+    assert!(first.runs());
+    enqueue(&place, ["1".to_owned()].into_iter(), 0);
+    until("the first delivers", || copies(&place.printed(), "1") == 1);
+    first.terminate();
+    first.ended(BOUND).well();
+    assert_eq!(verified(&place)["audit"]["repeats_marked"], 0);
+}
+
+#[test]
+fn a_second_tick_is_refused_and_the_first_goes_on() {
+    let server = FeedServer::start();
+    let item = "<item><guid>1</guid><title>One</title><link>https://example.org/1</link></item>";
+    let text = format!("<rss version=\"2.0\"><channel><title>t</title>{item}</channel></rss>");
+    server.set("/slow", Reply::feed(text).delayed(Duration::from_secs(3)));
+    let url = server.url("/slow");
+    let place = Place::new(&format!(
+        "[ingest]\nallow_private = true\n[[feed]]\nurl = \"{url}\"\n[channel.screen]\nkind = \"console\"\n"
+    ));
+    let first = place.start(place.command(Program::Ingest, &["--alert-existing"]));
+    until("the first reads", || !server.requests().is_empty());
+
+    let second = place.run(Program::Ingest, &[]);
+    let said = format!(
+        "a tick is already running on {}",
+        place.database().display()
+    );
+    assert_eq!(second.refused(5), said);
+
+    first.ended(BOUND).well();
+    assert_eq!(server.requests().len(), 1, "the second asked nothing");
+    let last = place.start_sender(&["run", "--until-empty"]);
+    last.ended(BOUND).well();
+    assert!(place.printed().contains("\n    https://example.org/1\n"));
+    verified(&place);
+}
