@@ -2,7 +2,7 @@
 
 use crate::enqueue::notices;
 use shared::config::Config;
-use shared::model::{Alert, Category, Judge, Severity, Timestamp};
+use shared::model::{Alert, Severity, Timestamp};
 use shared::store::outbox::{self, Notice};
 use shared::store::{Store, StoreError, feeds};
 
@@ -44,21 +44,11 @@ fn notice_of(feeds: usize, items: i64, first: i64) -> Alert {
         many => format!("{many} {one}s"),
     };
     let feeds = i64::try_from(feeds).unwrap_or(i64::MAX);
-    Alert {
-        v: Alert::VERSION,
-        short_id: format!("{:06x}", first & 0xff_ffff),
-        severity: Severity::Low,
-        category: Category::Operations,
-        title: format!(
-            "{}, {} known: alerts begin with what is new from now on",
-            plural(feeds, "new feed"),
-            plural(items, "item")
-        ),
-        summary: String::new(),
-        link: None,
-        source: "watchalert".to_owned(),
-        reason: "a first fetch is told once".to_owned(),
-        judge: Judge::Builtin,
-        published: None,
-    }
+    let title = format!(
+        "{}, {} known: alerts begin with what is new from now on",
+        plural(feeds, "new feed"),
+        plural(items, "item")
+    );
+    let reason = "a first fetch is told once";
+    Alert::about_ourselves(Severity::Low, title, String::new(), reason, first)
 }

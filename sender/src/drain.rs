@@ -8,9 +8,9 @@ use crate::upkeep;
 use shared::model::{Destination, Timestamp};
 use shared::platform::doorbell::Doorbell;
 use shared::platform::systemd;
-use shared::store::StoreError;
 use shared::store::outbox::waiting::{self, Waiting};
 use shared::store::outbox::{self, Claim, Epoch, Settled};
+use shared::store::{Remedy, StoreError};
 use std::collections::BTreeSet;
 use std::future::{Future, pending};
 use std::time::Duration;
@@ -363,7 +363,7 @@ impl Drain {
 
     /// Trouble of the file or its disk passes: work rests until the next poll. Anything else ends us.
     fn bear(&mut self, error: StoreError) -> Result<(), StoreError> {
-        if !error.is_environmental() {
+        if error.remedy() == Remedy::Stop {
             return Err(error);
         }
         if !self.trouble {

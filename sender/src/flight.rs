@@ -10,7 +10,7 @@ use shared::platform::clock::Clock;
 use shared::policy::text::span;
 use shared::store::journal::Completion;
 use shared::store::outbox::{self, Settled};
-use shared::store::{Store, StoreError};
+use shared::store::{Remedy, Store, StoreError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -122,7 +122,7 @@ impl Runway {
                 .write(move |db| outbox::settle(db, &lease, &settlement, notices.as_ref(), now))
                 .await;
             match written {
-                Err(error) if error.is_environmental() => {
+                Err(error) if error.remedy() == Remedy::Wait => {
                     if !told {
                         tracing::warn!(row = id, "a result waits in memory: {error}");
                         told = true;

@@ -30,4 +30,27 @@ pub struct Alert {
 
 impl Alert {
     pub const VERSION: u32 = 1;
+
+    /// What watchalert says about itself. `about` becomes the short id: the same for the same cause.
+    pub fn about_ourselves(
+        severity: Severity,
+        title: String,
+        summary: String,
+        reason: &str,
+        about: i64,
+    ) -> Self {
+        Self {
+            v: Self::VERSION,
+            short_id: format!("{:06x}", about & 0xff_ffff),
+            severity,
+            category: Category::Operations,
+            title,
+            summary,
+            link: None,
+            source: "watchalert".to_owned(),
+            reason: reason.to_owned(),
+            judge: Judge::Builtin,
+            published: None,
+        }
+    }
 }

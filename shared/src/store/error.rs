@@ -48,14 +48,35 @@ pub enum StoreError {
     Bug(String),
 }
 
+/// What a program that goes on working does about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// The file or its disk is in the way: the same work may pass later.
+    Wait,
+    /// This piece of work is at fault: leave it, tell it, go on with the others.
+    Skip,
+    /// Nothing that this process does can help: end, and let a restart or a person try.
+    Stop,
+}
+
 impl StoreError {
-    /// Whether the cause is the file or its disk, so that repeating the same work later can
-    /// succeed without anybody changing the work.
-    pub fn is_environmental(&self) -> bool {
-        matches!(
-            self,
-            Self::Locked { .. } | Self::Full(_) | Self::Disk { .. } | Self::ReadOnly(_)
-        )
+    pub fn remedy(&self) -> Remedy {
+        match self {
+            Self::Locked { .. }
+            | Self::Full(_)
+            | Self::Disk { .. }
+            | Self::ReadOnly(_)
+            | Self::CannotOpen { .. } => Remedy::Wait,
+            Self::Refused(_) | Self::Bug(_) => Remedy::Skip,
+            Self::Missing(_)
+            | Self::NetworkFileSystem { .. }
+            | Self::NotADatabase(_)
+            | Self::Corrupt { .. }
+            | Self::Newer { .. }
+            | Self::Older { .. }
+            | Self::Fenced(_)
+            | Self::WriterGone => Remedy::Stop,
+        }
     }
 
     /// For files beside the database too: whoever cannot open those cannot work with it.

@@ -17,7 +17,7 @@ pub mod status;
 pub mod verify;
 mod writer;
 
-pub use error::StoreError;
+pub use error::{Remedy, StoreError};
 pub use migrate::SCHEMA;
 pub use open::{OLDEST_SQLITE, beside};
 pub use writer::PATIENCE;

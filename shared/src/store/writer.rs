@@ -4,7 +4,7 @@
 //! A job may be run twice (when a shared commit failed, each is tried alone), so it is `FnMut`
 //! and writes nothing but the database.
 
-use super::error::StoreError;
+use super::error::{Remedy, StoreError};
 use super::{Db, migrate, open};
 use crate::platform::lock::{LockFile, Turn};
 use std::any::Any;
@@ -244,7 +244,7 @@ impl Desk {
             self.db.execute_batch("SAVEPOINT job")?;
             match job.run(&self.db) {
                 Ok(()) => self.db.execute_batch("RELEASE job")?,
-                Err(error) if error.is_environmental() || self.db.is_autocommit() => {
+                Err(error) if error.remedy() == Remedy::Wait || self.db.is_autocommit() => {
                     return Err(error);
                 }
                 Err(_) => self.db.execute_batch("ROLLBACK TO job; RELEASE job")?,

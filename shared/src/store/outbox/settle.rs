@@ -2,8 +2,8 @@
 
 use super::enqueue::{Notice, notify, to_json};
 use crate::model::{
-    Alert, Category, Delivery, DeliveryKind, Destination, Fault, Judge, Lease, Receipt, Settlement,
-    Severity, Timestamp,
+    Alert, Delivery, DeliveryKind, Destination, Fault, Lease, Receipt, Settlement, Severity,
+    Timestamp,
 };
 use crate::store::{Db, StoreError};
 use rusqlite::{OptionalExtension, named_params};
@@ -186,21 +186,11 @@ fn death_alert(deaths: i64, first: i64, place: &str, reason: &str) -> Alert {
         1 => format!("An alert for {place} was given up (row {first})"),
         many => format!("{many} alerts were given up, the first for {place} (row {first})"),
     };
-    Alert {
-        v: Alert::VERSION,
-        short_id: format!("{:06x}", first & 0xff_ffff),
-        severity: Severity::High,
-        category: Category::Operations,
-        title,
-        summary: format!(
-            "Reason: {reason}. See `watchalert-sender queue list --dead`; then `queue retry` or `queue discard`."
-        ),
-        link: None,
-        source: "watchalert".to_owned(),
-        reason: "a dead letter is always told".to_owned(),
-        judge: Judge::Builtin,
-        published: None,
-    }
+    let summary = format!(
+        "Reason: {reason}. See `watchalert-sender queue list --dead`; then `queue retry` or `queue discard`."
+    );
+    let why = "a dead letter is always told";
+    Alert::about_ourselves(Severity::High, title, summary, why, first)
 }
 
 fn end_attempt(
