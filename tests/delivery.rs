@@ -1,17 +1,21 @@
 //! The sender against channels that fail: nothing is lost, every possible repeat is marked, every
 //! death is told.
 
+use shared::Failure;
 use shared::config::{Config, Program, Surroundings};
 use shared::model::Priority;
+use shared::platform::lock::LockFile;
 use shared::platform::term::Style;
+use shared::store::{SCHEMA, beside};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use watchalert_sender::channel::console::Output;
 use watchalert_sender::drain::{Drained, Until};
 use watchalert_sender::run::{Scene, run};
-use watchalert_tests::world::{World, runtime, to};
+use watchalert_tests::world::{World, runtime, stranger, to};
 
 /// What the next write to standard output does; when the script is over, all is well.
 #[derive(Clone, Copy)]
@@ -22,12 +26,15 @@ enum Next {
     /// A part may have been taken.
     Fail,
     Panic,
+    /// Prints, and meanwhile a newer version takes the database over.
+    Upgrade,
 }
 
 #[derive(Clone, Default)]
 struct Screen {
     script: Arc<Mutex<VecDeque<Next>>>,
     shown: Arc<Mutex<String>>,
+    database: Arc<Mutex<Option<PathBuf>>>,
 }
 
 impl Screen {
@@ -53,7 +60,12 @@ impl Write for Screen {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         let next = self.script.lock().expect("free").pop_front();
         match next.unwrap_or(Next::Print) {
-            Next::Print => {
+            Next::Print | Next::Upgrade => {
+                if let Some(path) = self.database.lock().expect("free").take() {
+                    stranger(&path)
+                        .pragma_update(None, "user_version", SCHEMA + 1)
+                        .expect("upgraded");
+                }
                 let text = String::from_utf8_lossy(text);
                 self.shown.lock().expect("free").push_str(&text);
                 Ok(text.len())
@@ -74,6 +86,10 @@ const TWO: &str = "default_channel = \"screen\"\n[channel.screen]\nkind = \"cons
 
 /// One sender, from start until nothing is due.
 fn drained(world: &World, config: &str, screen: &Screen) -> Drained {
+    try_drained(world, config, screen).expect("a clean end")
+}
+
+fn try_drained(world: &World, config: &str, screen: &Screen) -> Result<Drained, Failure> {
     let around = Surroundings {
         directory: world.dir.path(),
         credentials: None,
@@ -87,8 +103,7 @@ fn drained(world: &World, config: &str, screen: &Screen) -> Drained {
         output: Output::new(screen.clone()),
         style: Style::default(),
     };
-    let ended = runtime().block_on(run(scene, Until::Empty, std::future::pending()));
-    ended.expect("a clean end")
+    runtime().block_on(run(scene, Until::Empty, std::future::pending()))
 }
 
 fn minutes(count: u64) -> Duration {
@@ -224,19 +239,59 @@ fn a_payload_that_cannot_be_read_stops_nothing_and_is_told() {
 }
 
 #[test]
-fn an_alert_that_is_three_days_old_and_cannot_be_delivered_is_given_up_and_told() {
+fn in_its_first_minutes_a_sender_believes_no_age_and_buries_nothing_for_it() {
     let world = World::new();
     world.enqueue("a", &to("screen", "-"), Priority::Critical);
-    world.advance(minutes(3 * 24 * 60));
+    // The machine booted with an old clock, the network is not up, and then the clock is set.
+    world.advance(minutes(4 * 24 * 60));
     let screen = Screen::will(&[Next::Broken]);
     let done = drained(&world, TWO, &screen);
-    assert_eq!((done.sent, done.dead), (1, 1));
-    assert!(
-        screen.shown().contains("not delivered within 3 d"),
-        "{}",
-        screen.shown()
-    );
+    assert_eq!((done.postponed, done.dead), (1, 0));
+    world.advance(minutes(1));
+    assert_eq!(drained(&world, TWO, &screen).sent, 1);
     world.all_invariants_hold();
+}
+
+#[test]
+fn what_is_critical_passes_the_backlog_of_two_hundred_others() {
+    let world = World::new();
+    for number in 0..200 {
+        let chat = to("screen", &format!("chat {number}"));
+        world.enqueue(&format!("low {number}"), &chat, Priority::Low);
+    }
+    world.advance(Duration::from_millis(5));
+    world.enqueue("urgent", &to("screen", "idle"), Priority::Critical);
+    let screen = Screen::default();
+    assert_eq!(drained(&world, ONE, &screen).sent, 201);
+    let place = screen
+        .headings()
+        .iter()
+        .position(|line| line.contains("urgent"));
+    assert!(place < Some(64), "it was number {place:?} of 201");
+}
+
+#[test]
+fn what_was_sent_before_the_database_became_unusable_is_kept_in_the_journal() {
+    let world = World::new();
+    world.enqueue("a", &to("screen", "-"), Priority::High);
+    let screen = Screen::will(&[Next::Upgrade]);
+    *screen.database.lock().expect("free") = Some(world.database());
+    let refused = try_drained(&world, ONE, &screen).expect_err("a newer schema");
+    assert!(refused.to_string().contains("newer"), "{refused}");
+    assert_eq!(screen.headings(), ["HIGH Title of a  #a1b2c3"]);
+    let kept = shared::store::journal::read(&world.database()).expect("a journal");
+    assert_eq!(kept.len(), 1);
+    assert_eq!(kept[0].outbox_id, 1);
+}
+
+#[test]
+fn a_turnstile_that_somebody_keeps_stops_nobody() {
+    let world = World::new();
+    let turnstile = LockFile::open(&beside(&world.database(), ".turn")).expect("opened");
+    let _kept = turnstile.take().expect("asked").expect("free");
+    world.enqueue("a", &to("screen", "-"), Priority::High);
+    let screen = Screen::default();
+    assert_eq!(drained(&world, ONE, &screen).sent, 1);
 }
 
 #[test]

@@ -77,7 +77,9 @@ fn a_file_of_the_articles_code_is_adopted_with_every_row() {
     assert_eq!(ask(&db, "PRAGMA auto_vacuum"), "2");
     assert_eq!(ask(&db, "PRAGMA journal_mode"), "wal");
     holds(&store);
-    let waiting = runtime().block_on(store.read(waiting::all)).expect("read");
+    let waiting = runtime()
+        .block_on(store.read(|db| waiting::all(db, START)))
+        .expect("read");
     assert_eq!(waiting.len(), 3, "{waiting:?}");
     assert!(
         waiting

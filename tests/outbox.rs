@@ -369,7 +369,10 @@ fn the_articles_insert_works_verbatim_and_finds_the_default_channel() {
     world
         .write(move |db| waiting::address(db, "ops", now))
         .expect("addressed");
-    let waiting = world.read(waiting::all);
+    let waiting = {
+        let now = world.clock.now();
+        world.read(move |db| waiting::all(db, now))
+    };
     assert_eq!(waiting.len(), 1, "{waiting:?}");
     assert_eq!(waiting[0].destination, to("ops", "-1001234567890"));
     let epoch = world.take_over();
@@ -386,13 +389,14 @@ fn the_scheduler_finds_new_rows_and_rows_that_became_due() {
     let (screen, other) = (to("screen", "-"), to("other", "-"));
     world.enqueue("one", &screen, Priority::High);
     let mark = world.read(waiting::high_water);
-    let start = world.clock.now();
-    let none = world.read(move |db| waiting::fresh(db, mark, start, start));
+    world.advance(Duration::from_secs(60));
+    let later = world.clock.now();
+    let none = world.read(move |db| waiting::fresh(db, mark, later, later));
     assert_eq!(none, []);
     world.advance(Duration::from_secs(5));
     world.enqueue("two", &other, Priority::High);
     let now = world.clock.now();
-    let found = world.read(move |db| waiting::fresh(db, mark, start, now));
+    let found = world.read(move |db| waiting::fresh(db, mark, later, now));
     assert!(
         found.iter().all(|waiting| waiting.destination == other),
         "{found:?}"
@@ -426,7 +430,32 @@ fn a_fraction_of_a_millisecond_does_not_send_the_scheduler_in_a_circle() {
         )
         .expect("inserted");
     let epoch = world.take_over();
-    let waiting = world.read(waiting::all);
+    let waiting = {
+        let now = world.clock.now();
+        world.read(move |db| waiting::all(db, now))
+    };
     assert_eq!(waiting[0].due_at, world.clock.now());
     world.lease(epoch, &waiting[0].destination);
+}
+
+#[test]
+fn a_row_that_a_person_retries_is_found_at_the_next_look() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    let id = world.enqueue("one", &screen, Priority::High);
+    let epoch = world.take_over();
+    let lease = world.lease(epoch, &screen);
+    let settlement = Settlement::Bury("refused".to_owned(), fault(Blame::Message, false));
+    world.settle(lease, settlement, None).expect("buried");
+    // `queue retry 1 2 3 …` has one `now` for all; the sender looks before row 1 is committed.
+    let pressed = world.clock.now();
+    world.advance(Duration::from_millis(50));
+    let (mark, looked) = (world.read(waiting::high_water), world.clock.now());
+    world
+        .write(move |db| operator::requeue(db, id, pressed))
+        .expect("requeued");
+    world.advance(Duration::from_millis(50));
+    let now = world.clock.now();
+    let found = world.read(move |db| waiting::fresh(db, mark, looked, now));
+    assert_eq!(found.len(), 1, "or it waits for the rescan, a minute");
 }

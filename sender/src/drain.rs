@@ -2,20 +2,22 @@
 //! it was told to stop at an empty queue, or when another sender has taken over.
 
 use crate::flight::{Landed, Runway};
+use crate::lookout::Lookout;
 use crate::notice;
 use crate::policy::schedule::Schedule;
 use crate::upkeep;
-use shared::model::{Destination, Timestamp};
+use shared::model::{Destination, Priority, Timestamp};
 use shared::platform::doorbell::Doorbell;
 use shared::platform::systemd;
-use shared::store::outbox::waiting::{self, Waiting};
+use shared::store::outbox::waiting::Waiting;
 use shared::store::outbox::{self, Claim, Epoch, Settled};
 use shared::store::{Remedy, StoreError};
-use std::collections::BTreeSet;
 use std::future::{Future, pending};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 /// Deliveries under way at once. A server may hold a request for seconds, so a small cap would
 /// let a few slow chats stop all others; rates pace, not this (DELIVERY C4).
@@ -26,10 +28,13 @@ const CLAIMS: usize = 16;
 const POLL: Duration = Duration::from_secs(1);
 /// How often everything is looked through, in case something was missed.
 const RESCAN: Duration = Duration::from_secs(60);
-/// What is in flight at the end gets this long; less than `TimeoutStopSec=` of the unit.
-pub const LANDING: Duration = Duration::from_secs(15);
-/// Wall and monotonic clock further apart than this within a poll: the wall clock was set.
-const CLOCK_STEP: Duration = Duration::from_secs(2);
+/// No timer sleeps longer: they are monotonic, and the wall clock may be set.
+const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+/// What is in flight at the end gets this long.
+const LANDING: Duration = Duration::from_secs(15);
+/// After this long the end is not waited for any more, whatever hangs; less than
+/// `TimeoutStopSec=` of the unit.
+pub const HARD_STOP: Duration = Duration::from_secs(22);
 
 /// When to end without being told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,17 +59,15 @@ pub struct Drained {
 pub struct Drain {
     runway: Runway,
     epoch: Epoch,
-    default_channel: String,
     retention: Duration,
+    lookout: Lookout,
     schedule: Schedule,
     flights: JoinSet<Landed>,
-    /// Channels that rows name and the configuration does not.
-    unknown: BTreeSet<String>,
-    high_water: i64,
-    looked_at: Timestamp,
-    data_version: i64,
-    clocks: (Instant, Timestamp),
-    trouble: bool,
+    /// The day on which each unknown channel was last told of.
+    unknown: notice::UnknownChannels,
+    /// The file or its disk is in the way: work rests until the next poll.
+    rests: bool,
+    trouble_told: bool,
     drained: Drained,
     chance: fastrand::Rng,
 }
@@ -78,36 +81,68 @@ impl Drain {
         chance: fastrand::Rng,
     ) -> Self {
         let now = runway.clock.now();
+        let lookout = Lookout::new(Arc::clone(&runway.store), default_channel, now);
         Self {
             runway,
             epoch,
-            default_channel,
             retention,
+            lookout,
             schedule: Schedule::default(),
             flights: JoinSet::new(),
-            unknown: BTreeSet::new(),
-            high_water: 0,
-            looked_at: now,
-            data_version: 0,
-            clocks: (Instant::now(), now),
-            trouble: false,
+            unknown: notice::UnknownChannels::default(),
+            rests: false,
+            trouble_told: false,
             drained: Drained::default(),
             chance,
         }
     }
 
-    /// Drains until `stop` resolves, or until `until` says so.
+    /// Drains until `stop` resolves, or until `until` says so. A disk that hangs cannot keep it
+    /// longer than [`HARD_STOP`] after that.
     ///
     /// # Errors
     /// What a restart may cure and waiting does not: fenced by another sender, a newer schema, a
     /// damaged file.
     pub async fn run(
-        mut self,
-        mut bell: Option<&Doorbell>,
+        self,
+        bell: Option<&Doorbell>,
         until: Until,
         stop: impl Future<Output = ()>,
     ) -> Result<Drained, StoreError> {
-        tokio::pin!(stop);
+        let (stopping, stopped) = watch::channel(false);
+        let hard_stop = async {
+            stop.await;
+            stopping.send_replace(true);
+            sleep(HARD_STOP).await;
+        };
+        tokio::select! {
+            drained = self.drain(bell, until, stopped) => drained,
+            () = hard_stop => {
+                tracing::error!("the end is not waited for any longer: the database hangs");
+                Ok(Drained::default())
+            }
+        }
+    }
+
+    async fn drain(
+        mut self,
+        bell: Option<&Doorbell>,
+        until: Until,
+        stopped: watch::Receiver<bool>,
+    ) -> Result<Drained, StoreError> {
+        let ended = self.circle(bell, until, stopped).await;
+        systemd::stopping();
+        // Also after an error: what was sent must not be forgotten.
+        let landed = self.land_all().await;
+        ended.and(landed).map(|()| self.drained)
+    }
+
+    async fn circle(
+        &mut self,
+        mut bell: Option<&Doorbell>,
+        until: Until,
+        mut stopped: watch::Receiver<bool>,
+    ) -> Result<(), StoreError> {
         let mut poll = interval(POLL);
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut rescan = interval(RESCAN);
@@ -116,12 +151,12 @@ impl Drain {
         systemd::ready();
         loop {
             self.launch().await?;
-            if until == Until::Empty && self.is_empty().await? {
-                break;
+            if *stopped.borrow() || (until == Until::Empty && self.is_empty().await?) {
+                return Ok(());
             }
             let wait = self.until_next_due();
             tokio::select! {
-                () = &mut stop => break,
+                _ = stopped.changed() => {}
                 Some(landed) = self.flights.join_next() => self.land(landed)?,
                 heard = rung(bell) => {
                     if !heard {
@@ -129,33 +164,34 @@ impl Drain {
                     }
                     self.look_for_fresh().await?;
                 }
-                () = sleep(wait.unwrap_or(RESCAN)) => {}
+                () = sleep(wait) => {}
                 _ = poll.tick() => self.poll().await?,
                 _ = rescan.tick() => self.rescan().await?,
             }
         }
-        systemd::stopping();
-        self.land_all().await
     }
 
     /// Claims what is eligible and lets it fly.
     async fn launch(&mut self) -> Result<(), StoreError> {
-        while !self.trouble {
+        while !self.rests {
             let now = self.runway.clock.now();
-            let room = FLIGHTS.saturating_sub(self.schedule.in_flight());
-            let eligible = self.schedule.take(now, room.min(CLAIMS));
+            let free = FLIGHTS.saturating_sub(self.flights.len());
+            let eligible = self.schedule.take(now, free, CLAIMS);
             if eligible.is_empty() {
                 break;
             }
-            match self.claim(eligible.clone(), now).await {
+            let (epoch, asked) = (self.epoch, eligible.clone());
+            let claim = move |db: &shared::store::Db| outbox::claim_each(db, epoch, &asked, now);
+            match self.runway.store.write(claim).await {
                 Ok(claims) => {
+                    self.trouble_told = false;
                     for (destination, claim) in claims {
                         self.start(destination, claim);
                     }
                 }
                 Err(error) => {
                     for destination in eligible {
-                        self.schedule.landed(destination, now);
+                        self.schedule.landed(destination, now, Priority::High);
                     }
                     self.bear(error)?;
                 }
@@ -164,103 +200,95 @@ impl Drain {
         Ok(())
     }
 
-    async fn claim(
-        &self,
-        destinations: Vec<Destination>,
-        now: Timestamp,
-    ) -> Result<Vec<(Destination, Claim)>, StoreError> {
-        let epoch = self.epoch;
-        let claim = move |db: &shared::store::Db| {
-            let claimed = destinations.iter().map(|destination| {
-                let claim = outbox::claim(db, epoch, destination, now)?;
-                Ok((destination.clone(), claim))
-            });
-            claimed.collect::<Result<Vec<_>, StoreError>>()
-        };
-        self.runway.store.write(claim).await
-    }
-
-    fn start(&mut self, destination: Destination, claim: Claim) {
+    fn start(&mut self, destination: Destination, claim: Result<Claim, StoreError>) {
         match claim {
-            Claim::Leased(lease) => {
+            Ok(Claim::Leased(lease)) => {
                 let flight = self.runway.clone().fly(*lease, self.chance.f64());
                 self.flights.spawn(flight);
             }
-            Claim::NotBefore(at) => self.schedule.landed(destination, at),
-            Claim::Nothing => self.schedule.empty(&destination),
+            Ok(Claim::NotBefore(at)) => self.schedule.landed(destination, at, Priority::Low),
+            Ok(Claim::Nothing) => self.schedule.empty(&destination),
+            Err(error) => {
+                tracing::error!(to = %destination, "left until the next look in a minute: {error}");
+                self.schedule.empty(&destination);
+            }
         }
     }
 
     /// Every flight that is over by now frees its destination.
-    fn land(&mut self, first: Result<Landed, tokio::task::JoinError>) -> Result<(), StoreError> {
+    fn land(&mut self, first: Result<Landed, JoinError>) -> Result<(), StoreError> {
         let mut next = Some(first);
+        let mut stop = Ok(());
         while let Some(landed) = next {
-            let landed = landed.map_err(|panic| StoreError::Bug(format!("a flight: {panic}")))?;
-            match landed.result? {
-                Settled::Sent => self.drained.sent += 1,
-                Settled::Waits => self.drained.postponed += 1,
-                Settled::Dead => self.drained.dead += 1,
+            match landed {
+                Ok(landed) => stop = stop.and(self.count(landed)),
+                // Its row is taken back at the next start, as after a crash.
+                Err(panic) => tracing::error!("a bug in a flight: {panic}"),
             }
-            let now = self.runway.clock.now();
-            self.schedule.landed(landed.destination, now);
             next = self.flights.try_join_next();
         }
+        stop
+    }
+
+    fn count(&mut self, landed: Landed) -> Result<(), StoreError> {
+        match landed.result {
+            Ok(Settled::Sent) => self.drained.sent += 1,
+            Ok(Settled::Waits) => self.drained.postponed += 1,
+            Ok(Settled::Dead) => self.drained.dead += 1,
+            Err(error) if error.remedy() == Remedy::Stop => return Err(error),
+            Err(error) => {
+                tracing::error!(to = %landed.destination, "a result could not be written: {error}");
+            }
+        }
+        let now = self.runway.clock.now();
+        self.schedule
+            .landed(landed.destination, now, landed.priority);
         Ok(())
     }
 
     /// What is in flight may finish, within a bound. What does not is taken back at the next start.
-    async fn land_all(mut self) -> Result<Drained, StoreError> {
+    async fn land_all(&mut self) -> Result<(), StoreError> {
         let landing = async {
+            let mut stop = Ok(());
             while let Some(landed) = self.flights.join_next().await {
-                self.land(landed)?;
+                stop = stop.and(self.land(landed));
             }
-            Ok::<(), StoreError>(())
+            stop
         };
-        match timeout(LANDING, landing).await {
-            Ok(landed) => landed?,
-            Err(_elapsed) => self.drained.abandoned = self.flights.len(),
+        if let Ok(landed) = timeout(LANDING, landing).await {
+            return landed;
         }
-        Ok(self.drained)
+        self.drained.abandoned = self.flights.len();
+        Ok(())
     }
 
     async fn is_empty(&mut self) -> Result<bool, StoreError> {
-        if self.trouble || self.schedule.in_flight() > 0 {
+        if self.rests || !self.schedule.is_idle(self.runway.clock.now()) {
             return Ok(false);
         }
         // What was enqueued or became due a moment ago counts too.
         self.look_everywhere().await?;
-        let now = self.runway.clock.now();
-        Ok(!self.trouble && self.schedule.next_time().is_none_or(|due_at| due_at > now))
+        Ok(!self.rests && self.schedule.is_idle(self.runway.clock.now()))
     }
 
-    /// `None` while nothing can be launched anyway. Timers are monotonic; a wall clock that is set
-    /// is noticed by the poll.
-    fn until_next_due(&self) -> Option<Duration> {
-        let due_at = self.schedule.next_time()?;
-        let room = !self.trouble && self.schedule.in_flight() < FLIGHTS;
-        room.then(|| due_at.since(self.runway.clock.now()).min(RESCAN))
+    /// Until the next waiting destination becomes eligible.
+    fn until_next_due(&self) -> Duration {
+        let next = self.schedule.next_time().filter(|_| !self.rests);
+        let now = self.runway.clock.now();
+        next.map_or(LONGEST_SLEEP, |due_at| due_at.since(now).min(LONGEST_SLEEP))
     }
 
     /// Each second: the writer thread answers, so we are alive; others' commits are noticed; a
     /// wall clock that was set is noticed; after trouble, work is tried again.
     async fn poll(&mut self) -> Result<(), StoreError> {
-        let version = self.runway.store.data_version().await;
-        systemd::alive();
-        self.trouble = false;
-        match version {
-            Ok(version) if version == self.data_version => {}
-            Ok(version) => {
-                self.data_version = version;
-                self.look_for_fresh().await?;
-            }
-            Err(error) => self.bear(error)?,
-        }
-        let (instant, wall) = self.clocks;
         let now = self.runway.clock.now();
-        let expected = wall + instant.elapsed();
-        self.clocks = (Instant::now(), now);
-        if now.since(expected).max(expected.since(now)) > CLOCK_STEP {
+        let committed = self.lookout.committed(now).await;
+        systemd::alive();
+        self.rests = false;
+        self.note(committed, now).await?;
+        if self.lookout.clock_was_set(now) {
             tracing::warn!("the wall clock was set; waits are looked through again");
+            self.runway.steady.reset();
             self.rescan().await?;
         }
         Ok(())
@@ -283,93 +311,77 @@ impl Drain {
 
     async fn look_everywhere(&mut self) -> Result<(), StoreError> {
         let now = self.runway.clock.now();
-        let read = |db: &shared::store::Db| Ok((waiting::high_water(db)?, waiting::all(db)?));
-        match self.runway.store.read(read).await {
-            Ok((high_water, waiting)) => {
-                (self.high_water, self.looked_at) = (high_water, now);
-                self.note(waiting).await
-            }
-            Err(error) => self.bear(error),
-        }
+        let found = self.lookout.everywhere(now).await;
+        self.note(found, now).await
     }
 
     async fn look_for_fresh(&mut self) -> Result<(), StoreError> {
-        let (after, since, now) = (self.high_water, self.looked_at, self.runway.clock.now());
-        let read = move |db: &shared::store::Db| {
-            let high_water = waiting::high_water(db)?;
-            Ok((high_water, waiting::fresh(db, after, since, now)?))
+        let now = self.runway.clock.now();
+        let found = self.lookout.fresh(now).await;
+        self.note(found, now).await
+    }
+
+    /// Notes what was found, and tells of what waits for a channel that is not configured.
+    async fn note(
+        &mut self,
+        found: Result<Vec<Waiting>, StoreError>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => return self.bear(error),
         };
-        match self.runway.store.read(read).await {
-            Ok((high_water, waiting)) => {
-                (self.high_water, self.looked_at) = (high_water, now);
-                self.note(waiting).await
+        let mut unknown = None;
+        for waiting in found {
+            if self
+                .runway
+                .channels
+                .is_configured(&waiting.destination.channel)
+            {
+                self.schedule
+                    .note(waiting.destination, waiting.due_at, waiting.priority);
+            } else if self.unknown.is_news(&waiting.destination.channel, now) {
+                unknown = Some(waiting.destination.channel);
+            }
+        }
+        match unknown {
+            Some(channel) => self.tell_unknown(channel, now).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Rows for a channel that is not configured wait, and that is told once a day.
+    async fn tell_unknown(&mut self, channel: String, now: Timestamp) -> Result<(), StoreError> {
+        let Some(notice) = notice::unknown_channel(&channel, &self.runway.channels, now) else {
+            return Ok(());
+        };
+        let to = notice.to.clone();
+        let notify = move |db: &shared::store::Db| outbox::notify(db, &notice, now).map(|_| ());
+        match self.runway.store.write(notify).await {
+            Ok(()) => {
+                tracing::error!(
+                    channel,
+                    "alerts wait for a channel that the configuration does not know"
+                );
+                self.unknown.told(channel, now);
+                self.schedule.note(to, now, Priority::High);
+                Ok(())
             }
             Err(error) => self.bear(error),
         }
     }
 
-    async fn note(&mut self, found: Vec<Waiting>) -> Result<(), StoreError> {
-        let now = self.runway.clock.now();
-        for Waiting {
-            mut destination,
-            due_at,
-        } in found
-        {
-            if destination.channel.is_empty() {
-                if let Err(error) = self.address(now).await {
-                    self.bear(error)?;
-                    // The minute's look finds them again.
-                    continue;
-                }
-                destination.channel.clone_from(&self.default_channel);
-            }
-            if self.runway.channels.is_configured(&destination.channel) {
-                self.schedule.note(destination, due_at);
-            } else if self.unknown.insert(destination.channel.clone()) {
-                self.tell_unknown(&destination.channel, now).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Rows for a channel that is not configured wait, and that is told once.
-    async fn tell_unknown(&mut self, channel: &str, now: Timestamp) -> Result<(), StoreError> {
-        tracing::error!(
-            channel,
-            "alerts wait for a channel that the configuration does not know"
-        );
-        let Some(notice) = notice::unknown_channel(channel, &self.runway.channels, now) else {
-            return Ok(());
-        };
-        let to = notice.to.clone();
-        let notify = move |db: &shared::store::Db| outbox::notify(db, &notice, now);
-        match self.runway.store.write(notify).await {
-            Ok(_) => self.schedule.note(to, now),
-            Err(error) => self.bear(error)?,
-        }
-        Ok(())
-    }
-
-    /// Gives rows without a channel the default one.
-    async fn address(&self, now: Timestamp) -> Result<(), StoreError> {
-        loop {
-            let channel = self.default_channel.clone();
-            let address = move |db: &shared::store::Db| waiting::address(db, &channel, now);
-            if !self.runway.store.write(address).await? {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Trouble of the file or its disk passes: work rests until the next poll. Anything else ends us.
+    /// What passes makes work rest until the next poll; what only a restart can cure ends us.
     fn bear(&mut self, error: StoreError) -> Result<(), StoreError> {
-        if error.remedy() == Remedy::Stop {
-            return Err(error);
+        match error.remedy() {
+            Remedy::Stop => return Err(error),
+            Remedy::Wait => self.rests = true,
+            Remedy::Skip => {}
         }
-        if !self.trouble {
+        if !self.trouble_told {
             tracing::warn!("sending rests: {error}");
+            self.trouble_told = true;
         }
-        self.trouble = true;
         Ok(())
     }
 }

@@ -3,8 +3,10 @@
 
 use crate::channel::Channels;
 use crate::policy;
+use crate::policy::settle::Terms;
+use crate::steady::Steady;
 use shared::model::{
-    Blame, Delivery, Destination, Fault, Lease, Outcome, Receipt, Settlement, Timestamp,
+    Blame, Delivery, Destination, Fault, Lease, Outcome, Priority, Receipt, Settlement, Timestamp,
 };
 use shared::platform::clock::Clock;
 use shared::policy::text::span;
@@ -26,6 +28,7 @@ pub struct Runway {
     pub clock: Clock,
     pub give_up_after: Duration,
     pub unsettled: Unsettled,
+    pub(crate) steady: Steady,
 }
 
 /// Deliveries that were acknowledged and whose completion is not in the file yet. What is left
@@ -60,6 +63,8 @@ impl Unsettled {
 #[derive(Debug)]
 pub struct Landed {
     pub destination: Destination,
+    /// Of what was sent: what comes next is seldom graver.
+    pub priority: Priority,
     pub result: Result<Settled, StoreError>,
 }
 
@@ -73,13 +78,17 @@ impl Runway {
             outcome,
             lease.held(),
             lease.attempt(),
-            self.give_up_after,
+            &Terms {
+                give_up_after: self.give_up_after,
+                ages_are_sure: self.steady.is_sure(),
+            },
             now,
             chance,
         );
         log(&lease, &settlement, now);
         Landed {
             destination: lease.held().destination.clone(),
+            priority: lease.held().priority,
             result: self.settle(&lease, settlement).await,
         }
     }
@@ -130,7 +139,11 @@ impl Runway {
                     tokio::time::sleep(AGAIN).await;
                 }
                 settled => {
-                    self.unsettled.settled(id);
+                    // Fenced: the next sender has decided about the row. After any other error the
+                    // journal must keep what was sent.
+                    if matches!(settled, Ok(_) | Err(StoreError::Fenced(_))) {
+                        self.unsettled.settled(id);
+                    }
                     return settled;
                 }
             }

@@ -47,18 +47,20 @@ fn main() -> ExitCode {
     ExitCode::from(Exit::code(exit))
 }
 
-/// Resolves at SIGTERM or SIGINT. Both are listened for from now on, not from the first poll: until
-/// then they would end the process in the middle of a delivery.
+/// Resolves at SIGTERM, SIGINT, or SIGHUP (a terminal that was closed). They are listened for from
+/// now on, not from the first poll: until then they would end the process in the middle of a delivery.
 fn stopped() -> Result<impl Future<Output = ()>, Failure> {
     let listen = |kind| {
         signal(kind).map_err(|error| Failure::Unexpected(format!("cannot hear signals: {error}")))
     };
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut hangup = listen(SignalKind::hangup())?;
     Ok(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
         }
     })
 }

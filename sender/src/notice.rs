@@ -4,6 +4,25 @@ use crate::channel::Channels;
 use shared::model::{Alert, Severity, Timestamp};
 use shared::policy::text::one_line;
 use shared::store::outbox::Notice;
+use std::collections::BTreeMap;
+
+/// The unknown channels that were told of, with the day.
+#[derive(Debug, Default)]
+pub(crate) struct UnknownChannels(BTreeMap<String, i64>);
+
+impl UnknownChannels {
+    pub(crate) fn is_news(&self, channel: &str, now: Timestamp) -> bool {
+        self.0.get(channel) != Some(&day(now))
+    }
+
+    pub(crate) fn told(&mut self, channel: String, now: Timestamp) {
+        self.0.insert(channel, day(now));
+    }
+}
+
+fn day(now: Timestamp) -> i64 {
+    now.unix_millis().div_euclid(86_400_000)
+}
 
 /// Rows wait for a channel that is not configured. Told once a day while it lasts; `None` when
 /// there is no channel to tell it on.
@@ -13,7 +32,7 @@ pub(crate) fn unknown_channel(
     now: Timestamp,
 ) -> Option<Notice> {
     let to = channels.notices(channel)?.clone();
-    let day = now.unix_millis().div_euclid(86_400_000);
+    let day = day(now);
     let channel = one_line(channel);
     let title = format!("Alerts wait for the channel {channel:?}, which is not configured");
     let summary = format!(
@@ -23,7 +42,8 @@ pub(crate) fn unknown_channel(
     let alert = Alert::about_ourselves(Severity::High, title, summary, reason, day);
     Some(Notice {
         event: "unknown-channel".to_owned(),
-        about: format!("{channel}.{day}"),
+        // One notice a day, whatever names strangers come up with.
+        about: day.to_string(),
         to,
         alert,
     })

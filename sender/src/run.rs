@@ -4,6 +4,7 @@ use crate::channel::Channels;
 use crate::channel::console::Output;
 use crate::drain::{Drain, Drained, Until};
 use crate::flight::{Runway, Unsettled};
+use crate::steady::Steady;
 use shared::Failure;
 use shared::config::Config;
 use shared::platform::clock::Clock;
@@ -11,7 +12,7 @@ use shared::platform::doorbell::Doorbell;
 use shared::platform::lock::{Held, LockFile};
 use shared::platform::term::Style;
 use shared::store::outbox::{self, Epoch};
-use shared::store::{Store, beside, invariants, journal};
+use shared::store::{Store, StoreError, beside, invariants, journal};
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
@@ -32,8 +33,9 @@ pub async fn run(
     stop: impl Future<Output = ()>,
 ) -> Result<Drained, Failure> {
     let path = scene.config.state_path.clone();
-    let store = Arc::new(Store::open(&path)?);
+    // The lock first: opening may migrate, and not under a sender that runs.
     let _lock = lock(&path)?;
+    let store = Arc::new(Store::open(&path)?);
     let epoch = take_over(&store, &scene.clock).await?;
     audit_behind(Arc::clone(&store), &scene.clock);
     let bell = doorbell(&path);
@@ -47,6 +49,7 @@ pub async fn run(
         clock: scene.clock.clone(),
         give_up_after: scene.config.outbox.give_up_after,
         unsettled: Unsettled::default(),
+        steady: Steady::new(),
     };
     let unsettled = runway.unsettled.clone();
     let drain = Drain::new(
@@ -71,10 +74,7 @@ fn lock(database: &Path) -> Result<Held, Failure> {
             "a sender is already running on {}",
             database.display()
         ))),
-        Err(error) => Err(Failure::Unexpected(format!(
-            "cannot lock {}: {error}",
-            path.display()
-        ))),
+        Err(error) => Err(StoreError::cannot_open(database, &error).into()),
     }
 }
 

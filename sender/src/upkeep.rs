@@ -1,6 +1,7 @@
 //! What the sender does for the file each minute: heal, prune, checkpoint.
 
 use shared::model::Timestamp;
+use shared::platform::systemd;
 use shared::store::outbox::{self, prune};
 use shared::store::{Store, StoreError};
 use std::time::Duration;
@@ -22,6 +23,7 @@ pub(crate) async fn each_minute(
     }
     let before = now.minus(retention);
     for _ in 0..PRUNES {
+        systemd::alive();
         if store.write(move |db| prune::prune(db, before)).await? == 0 {
             break;
         }

@@ -5,13 +5,21 @@ use shared::model::{Blame, Delivery, Fault, Outcome, Receipt};
 use shared::platform::term::Style;
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::task::JoinError;
+use tokio::time::timeout;
 
-/// A terminal takes what it is given; a pipe whose reader stopped reading does not.
-pub const DEADLINE: Duration = Duration::from_secs(10);
+/// A terminal takes what it is given; a pipe whose reader stopped reading does not. This long for
+/// a turn at standard output, and as long again for the print.
+const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where the console prints: standard output, or a buffer in a test.
+/// After this long even a print that has begun is not waited for.
+pub const DEADLINE: Duration = Duration::from_secs(2 * PATIENCE.as_secs());
+
+/// Where the console prints: standard output, or a buffer in a test. One print at a time: when one
+/// hangs, the others wait for their turn without a thread of their own.
 #[derive(Clone)]
 pub struct Output(Arc<Mutex<dyn Write + Send>>);
 
@@ -20,11 +28,17 @@ impl Output {
         Self(Arc::new(Mutex::new(writer)))
     }
 
-    /// One write for the whole text, so that a kill leaves no half of it.
-    fn print(&self, text: &str) -> io::Result<()> {
-        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        writer.write_all(text.as_bytes())?;
-        writer.flush()
+    /// `None`: an earlier print hangs, and this one has not begun.
+    async fn print(&self, text: String) -> Option<Result<io::Result<()>, JoinError>> {
+        let turn = Arc::clone(&self.0).lock_owned();
+        let mut writer = timeout(PATIENCE, turn).await.ok()?;
+        // One write for the whole text, so that a kill leaves no half of it. The turn goes along:
+        // it ends when the print does, not when somebody stops waiting for it.
+        let print = move || {
+            writer.write_all(text.as_bytes())?;
+            writer.flush()
+        };
+        Some(tokio::task::spawn_blocking(print).await)
     }
 }
 
@@ -50,11 +64,13 @@ impl Console {
             Ok(message) => self.coloured(delivery, &message.text),
             Err(why) => return Outcome::Rejected(fault(Blame::Message, false, why)),
         };
-        let output = self.output.clone();
-        let printed = tokio::task::spawn_blocking(move || output.print(&text)).await;
-        match printed {
-            Ok(written) => classify(written, delivery.id),
-            Err(panic) => Outcome::Deferred(fault(Blame::Ours, true, panic.to_string())),
+        match self.output.print(text).await {
+            Some(Ok(written)) => classify(written, delivery.id),
+            Some(Err(panic)) => Outcome::Deferred(fault(Blame::Ours, true, panic.to_string())),
+            None => {
+                let detail = "standard output takes nothing".to_owned();
+                Outcome::Deferred(fault(Blame::Channel, false, detail))
+            }
         }
     }
 
@@ -93,6 +109,14 @@ fn fault(blame: Blame, maybe_delivered: bool, detail: String) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn behind_a_print_that_hangs_nothing_is_begun() {
+        let output = Output::new(Vec::new());
+        // Held as by a print whose reader stopped reading.
+        let _turn = Arc::clone(&output.0).lock_owned().await;
+        assert!(output.print("text".to_owned()).await.is_none());
+    }
 
     #[test]
     fn every_end_of_a_write_has_its_meaning() {

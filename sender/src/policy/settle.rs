@@ -15,12 +15,21 @@ pub const COPY_WAIT: Duration = Duration::from_secs(20);
 /// A wait beyond this belongs into a gate, not a row.
 const LONGEST: Duration = Duration::from_hours(2);
 
-/// Decides. `attempt` counts from 1, `give_up_after` is an age, `chance` is uniform in `[0, 1)`.
+/// On which terms age kills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// The age of death.
+    pub give_up_after: Duration,
+    /// The wall clock has been steady for a while, so that ages can be believed.
+    pub ages_are_sure: bool,
+}
+
+/// Decides. `attempt` counts from 1, `chance` is uniform in `[0, 1)`.
 pub fn decide(
     outcome: Outcome,
     delivery: &Delivery,
     attempt: i64,
-    give_up_after: Duration,
+    terms: &Terms,
     now: Timestamp,
     chance: f64,
 ) -> Settlement {
@@ -36,10 +45,10 @@ pub fn decide(
         return unknown(fault, delivery, now);
     }
     let age = now.since(delivery.owed_since);
-    if age >= give_up_after {
+    if terms.ages_are_sure && age >= terms.give_up_after {
         let reason = format!(
             "not delivered within {}: {}",
-            span(give_up_after),
+            span(terms.give_up_after),
             fault.detail
         );
         return Settlement::Bury(reason, fault);
@@ -86,6 +95,10 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_unix_millis(1_796_025_600_000);
     const DAYS: Duration = Duration::from_hours(72);
+    const SURE: Terms = Terms {
+        give_up_after: DAYS,
+        ages_are_sure: true,
+    };
 
     fn delivery() -> Delivery {
         Delivery {
@@ -115,7 +128,11 @@ mod tests {
 
     /// The settlement in a word: the wait in seconds, or the reason of the burial.
     fn said(outcome: Outcome, delivery: &Delivery, attempt: i64) -> String {
-        match decide(outcome, delivery, attempt, DAYS, NOW, 0.5) {
+        said_on(&SURE, outcome, delivery, attempt)
+    }
+
+    fn said_on(terms: &Terms, outcome: Outcome, delivery: &Delivery, attempt: i64) -> String {
+        match decide(outcome, delivery, attempt, terms, NOW, 0.5) {
             Settlement::Complete(receipt) => receipt.message_id,
             Settlement::RetryAt(at, _) => format!("{} s", at.since(NOW).as_secs()),
             Settlement::Bury(reason, _) => reason,
@@ -153,6 +170,18 @@ mod tests {
             let reason = said(Outcome::Deferred(fault(blame, false)), &old, 1);
             assert_eq!(reason, "not delivered within 3 d: no");
         }
+    }
+
+    #[test]
+    fn a_clock_that_was_just_set_kills_nothing() {
+        let mut old = delivery();
+        old.owed_since = NOW.minus(DAYS * 10);
+        let unsure = Terms {
+            ages_are_sure: false,
+            ..SURE
+        };
+        let outcome = Outcome::Deferred(fault(Blame::Channel, false));
+        assert_eq!(said_on(&unsure, outcome, &old, 1), "2 s");
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 /// A file that processes lock in turn. The kernel frees the lock when its holder dies.
 #[derive(Debug)]
@@ -37,10 +39,21 @@ impl LockFile {
         Ok(Self { file })
     }
 
-    /// Waits until the lock is free.
-    pub fn wait(&self) -> io::Result<Turn<'_>> {
-        self.file.lock()?;
-        Ok(Turn { file: &self.file })
+    /// Asks for the lock each millisecond, `tries` times; `None` when another process kept it. A
+    /// holder that was stopped (Ctrl-Z, a dead disk) must not stop everybody else.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "waiting for another process's lock has no other form"
+    )]
+    pub fn wait(&self, tries: u32) -> io::Result<Option<Turn<'_>>> {
+        for _ in 0..tries {
+            match self.file.try_lock() {
+                Ok(()) => return Ok(Some(Turn { file: &self.file })),
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        Ok(None)
     }
 
     /// Takes the lock if it is free; `None` when another process holds it.

@@ -5,6 +5,7 @@ use super::open;
 use crate::platform::lock::LockFile;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use std::path::Path;
+use std::time::Duration;
 
 /// One script per schema version; the last one's number is [`SCHEMA`].
 const STEPS: [&str; 2] = [
@@ -17,15 +18,24 @@ pub const SCHEMA: i64 = 2;
 
 const _: () = assert!(STEPS.len() == 2 && SCHEMA == 2, "a step without its number");
 
+/// How often, once a millisecond, the lock is asked for: longer than any migration so far.
+const LOCK_TRIES: u32 = 30_000;
+
 /// Creates the file when there is none, adopts one made by the article's code, and runs the
 /// steps that are missing. Any number of processes may do this at once.
 pub(super) fn migrate(path: &Path) -> Result<(), StoreError> {
     // Switching to WAL and creating tables race even with a busy time-out; a file lock does not.
     let lock = LockFile::open(&open::beside(path, ".lock"))
         .map_err(|error| StoreError::cannot_open(path, &error))?;
-    let _turn = lock
-        .wait()
+    let turn = lock
+        .wait(LOCK_TRIES)
         .map_err(|error| StoreError::cannot_open(path, &error))?;
+    let Some(_turn) = turn else {
+        return Err(StoreError::Locked {
+            path: path.to_owned(),
+            waited: Duration::from_millis(u64::from(LOCK_TRIES)),
+        });
+    };
     open::create(path)?;
     let mut db = open::read_write(path)?;
     bring_up_to_date(&mut db, path).map_err(|error| error.at(path))

@@ -16,7 +16,7 @@ pub const OLDEST_SQLITE: i32 = 3_051_003;
 
 /// How long one statement waits for a lock before it gives the word back to its caller. The
 /// writer then lets others take their turn and asks again.
-pub(super) const BUSY_TRIES: i32 = 250;
+pub(super) const BUSY_TRIES: u32 = 250;
 
 /// Every statement of the writer is prepared once.
 const CACHED_STATEMENTS: usize = 64;
@@ -83,7 +83,7 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
 )]
 fn wait_a_millisecond(tries: i32) -> bool {
     std::thread::sleep(Duration::from_millis(1));
-    tries < BUSY_TRIES
+    tries.unsigned_abs() < BUSY_TRIES
 }
 
 fn refuse_what_cannot_be_trusted(path: &Path) -> Result<(), StoreError> {

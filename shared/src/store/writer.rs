@@ -5,12 +5,15 @@
 //! and writes nothing but the database.
 
 use super::error::{Remedy, StoreError};
-use super::{Db, migrate, open};
+use super::open::{self, BUSY_TRIES};
+use super::{Db, migrate};
 use crate::platform::lock::{LockFile, Turn};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
@@ -18,9 +21,14 @@ use tokio::sync::{mpsc, oneshot};
 const WAITING: usize = 256;
 /// Jobs of one commit. Each touches a few rows; more would keep other processes out too long.
 const TOGETHER: usize = 32;
+/// One asking: for the turn, or for the database.
+const BUSY: Duration = Duration::from_millis(BUSY_TRIES as u64);
 /// How long a batch asks for a held database before its jobs are answered "locked". The asking
 /// counts one millisecond a try, so this is a lower bound.
 pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What the thread may still take for the jobs that wait when its handle is dropped.
+const LAST_JOBS: Duration = Duration::from_secs(5);
 
 /// What the thread can be asked.
 trait Job: Send {
@@ -67,11 +75,13 @@ impl<T: Send, F: FnMut(&Db) -> Result<T, StoreError> + Send> Job for Work<T, F> 
     }
 }
 
-/// A handle on the thread; dropping it ends the thread after the jobs that wait.
+/// A handle on the thread; dropping it ends the thread after the jobs that wait, or after
+/// [`LAST_JOBS`].
 #[derive(Debug)]
 pub(super) struct Writer {
     orders: Option<mpsc::Sender<Order>>,
-    thread: Option<JoinHandle<()>>,
+    /// Closed when the thread has ended.
+    ended: Mutex<std::sync::mpsc::Receiver<()>>,
 }
 
 impl Writer {
@@ -86,13 +96,18 @@ impl Writer {
             path: path.to_owned(),
             turnstile,
         };
-        let thread = thread::Builder::new()
+        let (ending, ended) = std::sync::mpsc::channel();
+        let serve = move || {
+            desk.serve(inbox);
+            drop(ending);
+        };
+        thread::Builder::new()
             .name("writer".to_owned())
-            .spawn(move || desk.serve(inbox))
+            .spawn(serve)
             .map_err(|error| StoreError::cannot_open(path, &error))?;
         Ok(Self {
             orders: Some(orders),
-            thread: Some(thread),
+            ended: Mutex::new(ended),
         })
     }
 
@@ -138,9 +153,11 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         drop(self.orders.take());
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread has already answered every job with "writer gone".
-            drop(thread.join());
+        // Nothing is ever sent: this waits for the end of the thread, and not for ever, because a
+        // disk that hangs must not keep the process.
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if ended.recv_timeout(LAST_JOBS) == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!("the writer thread hangs in the database; it is not waited for");
         }
     }
 }
@@ -211,26 +228,29 @@ impl Desk {
         result.map_err(|error| error.at(&self.path))
     }
 
-    /// Takes our turn among our own processes, then the database's write lock. While a stranger
-    /// holds that, the turn is given back now and then, so that nobody queues behind us, and the
-    /// asking ends when nobody waits for an answer any more: a tick that gave up must end.
-    fn begin(&self, batch: &[Box<dyn Job>]) -> Result<Turn<'_>, StoreError> {
-        let mut tries: i32 = 0;
+    /// Takes our turn among our own processes, then the database's write lock. While somebody holds
+    /// that, the turn is given back now and then, so that nobody queues behind us, and the asking
+    /// ends when nobody waits for an answer any more: a tick that gave up must end. The turn is
+    /// fairness only: when it is not to be had, as from a process that was stopped, we go without.
+    fn begin(&self, batch: &[Box<dyn Job>]) -> Result<Option<Turn<'_>>, StoreError> {
+        let mut waited = Duration::ZERO;
         loop {
             let turn = self
                 .turnstile
-                .wait()
+                .wait(BUSY_TRIES)
                 .map_err(|error| StoreError::cannot_open(&self.path, &error))?;
+            if turn.is_none() {
+                waited += BUSY;
+            }
             match self
                 .db
                 .execute_batch("BEGIN IMMEDIATE")
                 .map_err(StoreError::from)
             {
                 Ok(()) => return Ok(turn),
-                Err(StoreError::Locked { .. }) => tries += open::BUSY_TRIES,
+                Err(StoreError::Locked { .. }) => waited += BUSY,
                 Err(error) => return Err(error.at(&self.path)),
             }
-            let waited = Duration::from_millis(u64::from(tries.unsigned_abs()));
             if waited >= PATIENCE || batch.iter().all(|job| job.abandoned()) {
                 let path = self.path.clone();
                 return Err(StoreError::Locked { path, waited });

@@ -2,8 +2,9 @@
 
 use super::recover::Epoch;
 use super::row;
+use super::waiting::horizon;
 use crate::model::{Delivery, Destination, Lease, Timestamp};
-use crate::store::{Db, StoreError};
+use crate::store::{Db, Remedy, StoreError};
 use rusqlite::{OptionalExtension, named_params};
 
 /// What a destination has for us.
@@ -15,15 +16,14 @@ pub enum Claim {
     Nothing,
 }
 
+/// A destination, and what it has for us or what is wrong with it.
+pub type Claimed = (Destination, Result<Claim, StoreError>);
+
 /// Until when any of the gates of a destination is closed. A row for a scope need not exist.
 const GATE: &str = "\
 SELECT max(max(next_at,blocked_until,paused_until)) FROM gate
  WHERE (scope='channel' AND key=:channel) OR (scope='bot' AND key=:channel)
     OR (scope='method' AND key=:channel||'/sendMessage') OR (scope='chat' AND key=:channel||'/'||:chat)";
-
-/// Times are whole milliseconds here and fractions in SQL: what rounds to `now` is due, or the
-/// scheduler and this statement would disagree, and ask each other in a circle.
-const HALF_A_MILLISECOND: f64 = 0.0005;
 
 /// The gravest, then the oldest, of those that are due: one in backoff never blocks the others.
 const NEXT: &str = "\
@@ -43,6 +43,33 @@ const ATTEMPT: &str =
     "INSERT INTO attempt(outbox_id,n,epoch,started_at) VALUES(:id,:n,:epoch,:now)";
 
 const REPEAT: &str = "UPDATE ledger SET n=n+1 WHERE name='repeat_marked'";
+
+/// Claims for several destinations in one transaction. What is wrong with one destination's rows
+/// is its own result and takes nothing from the others.
+///
+/// # Errors
+/// What concerns all of them: [`Remedy::Wait`] and [`Remedy::Stop`].
+pub fn claim_each(
+    db: &Db,
+    epoch: Epoch,
+    destinations: &[Destination],
+    now: Timestamp,
+) -> Result<Vec<Claimed>, StoreError> {
+    let mut claims = Vec::new();
+    for destination in destinations {
+        db.execute_batch("SAVEPOINT claim")?;
+        let claim = claim(db, epoch, destination, now);
+        match &claim {
+            Ok(_) => db.execute_batch("RELEASE claim")?,
+            Err(error) if error.remedy() == Remedy::Skip => {
+                db.execute_batch("ROLLBACK TO claim; RELEASE claim")?;
+            }
+            Err(error) => return Err(error.clone()),
+        }
+        claims.push((destination.clone(), claim));
+    }
+    Ok(claims)
+}
 
 /// Leases the next due delivery of `destination`.
 ///
@@ -69,7 +96,7 @@ pub fn claim(
         .query_row(
             named_params! {
                 ":channel": channel, ":chat": chat,
-                ":now": now.unix_seconds() + HALF_A_MILLISECOND,
+                ":now": horizon(now),
             },
             |row| row.get(0),
         )

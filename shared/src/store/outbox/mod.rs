@@ -31,7 +31,7 @@ mod row;
 
 pub(in crate::store) use row::state;
 
-pub use claim::{Claim, claim};
+pub use claim::{Claim, claim, claim_each};
 pub use enqueue::{Enqueued, Notice, Owed, enqueue, notify};
 pub use recover::{Epoch, heal, take_over};
 pub use settle::{Settled, settle};

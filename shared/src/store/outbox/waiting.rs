@@ -1,14 +1,17 @@
 //! Says which destinations have something waiting, and when: the scheduler's eyes.
 
-use crate::model::{Destination, Timestamp};
+use crate::model::{Destination, Priority, Timestamp};
 use crate::store::{Db, StoreError};
-use rusqlite::{Row, named_params};
+use rusqlite::{Row, ToSql, named_params};
+use std::time::Duration;
 
-/// A destination and the earliest moment at which it has something due.
+/// A destination, the earliest moment at which it has something due, and the gravest priority of
+/// what is due by then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     pub destination: Destination,
     pub due_at: Timestamp,
+    pub priority: Priority,
 }
 
 /// Rows that name no channel get the default one; 100 at a time, `true` when there may be more.
@@ -23,10 +26,11 @@ UPDATE outbox SET channel=:default,updated_at=:now
 }
 
 /// Everything that waits: at start, and each minute in case something was missed.
-pub fn all(db: &Db) -> Result<Vec<Waiting>, StoreError> {
+pub fn all(db: &Db, now: Timestamp) -> Result<Vec<Waiting>, StoreError> {
     const ALL: &str = "\
-SELECT channel,chat_id,min(due_at) FROM outbox WHERE state='ready' GROUP BY channel,chat_id";
-    read(db, ALL, &[])
+SELECT channel,chat_id,min(due_at),min(priority) FILTER(WHERE due_at<=:now)
+  FROM outbox WHERE state='ready' GROUP BY channel,chat_id";
+    read(db, ALL, named_params! {":now": horizon(now)})
 }
 
 /// What is new since the row `after`, and what became due since `since`: after each wake.
@@ -36,21 +40,34 @@ pub fn fresh(
     since: Timestamp,
     now: Timestamp,
 ) -> Result<Vec<Waiting>, StoreError> {
+    // By row id, which the index over waiting rows would not give.
     const NEW: &str = "\
-SELECT channel,chat_id,min(due_at) FROM outbox WHERE id>:after AND state='ready' GROUP BY channel,chat_id";
+SELECT channel,chat_id,min(due_at),min(priority) FILTER(WHERE due_at<=:now)
+  FROM outbox NOT INDEXED WHERE id>:after AND state='ready' GROUP BY channel,chat_id";
     const DUE: &str = "\
-SELECT channel,chat_id,min(due_at) FROM outbox INDEXED BY outbox_due
+SELECT channel,chat_id,min(due_at),min(priority) FROM outbox INDEXED BY outbox_due
  WHERE state='ready' AND due_at>:since AND due_at<=:now GROUP BY channel,chat_id";
-    let mut found = read(db, NEW, &[(":after", &after)])?;
+    let mut found = read(
+        db,
+        NEW,
+        named_params! {":after": after, ":now": horizon(now)},
+    )?;
+    let since = since.minus(OVERLAP).unix_seconds();
     found.extend(read(
         db,
         DUE,
-        &[
-            (":since", &since.unix_seconds()),
-            (":now", &now.unix_seconds()),
-        ],
+        named_params! {":since": since, ":now": horizon(now)},
     )?);
     Ok(found)
+}
+
+/// Somebody's `now` may be older than our last look by the time that it is committed.
+const OVERLAP: Duration = Duration::from_secs(5);
+
+/// Times are whole milliseconds here and fractions in SQL: what rounds to `now` is due, or the
+/// scheduler and the claim would disagree, and ask each other in a circle.
+pub(super) fn horizon(now: Timestamp) -> f64 {
+    now.unix_seconds() + 0.0005
 }
 
 /// The last id ever given, so that [`fresh`] can go on from there.
@@ -62,7 +79,7 @@ pub fn high_water(db: &Db) -> Result<i64, StoreError> {
 fn read(
     db: &Db,
     statement: &str,
-    values: &[(&str, &dyn rusqlite::ToSql)],
+    values: &[(&str, &dyn ToSql)],
 ) -> Result<Vec<Waiting>, StoreError> {
     let mut statement = db.prepare_cached(statement)?;
     let rows = statement.query_map(values, waiting)?;
@@ -70,11 +87,15 @@ fn read(
 }
 
 fn waiting(row: &Row<'_>) -> rusqlite::Result<Waiting> {
+    let priority: Option<i64> = row.get(3)?;
     Ok(Waiting {
         destination: Destination {
             channel: row.get(0)?,
             chat_id: row.get(1)?,
         },
         due_at: Timestamp::from_unix_seconds(row.get(2)?),
+        priority: priority
+            .and_then(Priority::from_rank)
+            .unwrap_or(Priority::Low),
     })
 }

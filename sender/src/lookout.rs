@@ -1,0 +1,106 @@
+//! The lookout: finds what waits in the outbox, after a ring, after another process's commit, and,
+//! in case something was missed, each minute.
+
+use shared::model::{Destination, Timestamp};
+use shared::store::outbox::waiting::{self, Waiting};
+use shared::store::{Db, Store, StoreError};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Wall and monotonic clock further apart than this between two polls: the wall clock was set.
+const CLOCK_STEP: Duration = Duration::from_secs(2);
+
+/// Where the last look ended.
+pub(crate) struct Lookout {
+    store: Arc<Store>,
+    /// Rows without a channel go there.
+    default_channel: String,
+    high_water: i64,
+    looked_at: Timestamp,
+    /// Of the last look; what other processes committed since then was not seen.
+    data_version: Option<i64>,
+    clocks: (Instant, Timestamp),
+}
+
+impl Lookout {
+    pub(crate) fn new(store: Arc<Store>, default_channel: String, now: Timestamp) -> Self {
+        Self {
+            store,
+            default_channel,
+            high_water: 0,
+            looked_at: now,
+            data_version: None,
+            clocks: (Instant::now(), now),
+        }
+    }
+
+    /// Everything that waits.
+    pub(crate) async fn everywhere(&mut self, now: Timestamp) -> Result<Vec<Waiting>, StoreError> {
+        self.look(now, move |db| waiting::all(db, now)).await
+    }
+
+    /// What is new, or has become due, since the last look.
+    pub(crate) async fn fresh(&mut self, now: Timestamp) -> Result<Vec<Waiting>, StoreError> {
+        let (after, since) = (self.high_water, self.looked_at);
+        self.look(now, move |db| waiting::fresh(db, after, since, now))
+            .await
+    }
+
+    /// What other processes committed since the last look, if they committed at all. The answer
+    /// also shows that the writer thread is alive.
+    pub(crate) async fn committed(&mut self, now: Timestamp) -> Result<Vec<Waiting>, StoreError> {
+        let version = self.store.data_version().await?;
+        if self.data_version == Some(version) {
+            return Ok(Vec::new());
+        }
+        let found = self.fresh(now).await?;
+        // Only now: a look that failed is made again.
+        self.data_version = Some(version);
+        Ok(found)
+    }
+
+    /// Whether the wall clock was set since the last time that this was asked.
+    pub(crate) fn clock_was_set(&mut self, now: Timestamp) -> bool {
+        let (instant, wall) = self.clocks;
+        let expected = wall + instant.elapsed();
+        self.clocks = (Instant::now(), now);
+        now.since(expected).max(expected.since(now)) > CLOCK_STEP
+    }
+
+    async fn look<F>(&mut self, now: Timestamp, read: F) -> Result<Vec<Waiting>, StoreError>
+    where
+        F: Fn(&Db) -> Result<Vec<Waiting>, StoreError> + Send + 'static,
+    {
+        let look = move |db: &Db| Ok((waiting::high_water(db)?, read(db)?));
+        let (high_water, mut found) = self.store.read(look).await?;
+        if found
+            .iter()
+            .any(|waiting| waiting.destination.channel.is_empty())
+        {
+            self.address(now).await?;
+            for waiting in &mut found {
+                self.name_channel(&mut waiting.destination);
+            }
+        }
+        (self.high_water, self.looked_at) = (high_water, now);
+        Ok(found)
+    }
+
+    fn name_channel(&self, destination: &mut Destination) {
+        if destination.channel.is_empty() {
+            destination.channel.clone_from(&self.default_channel);
+        }
+    }
+
+    /// Gives rows without a channel the default one, a hundred at a time.
+    async fn address(&self, now: Timestamp) -> Result<(), StoreError> {
+        loop {
+            let channel = self.default_channel.clone();
+            let address = move |db: &Db| waiting::address(db, &channel, now);
+            if !self.store.write(address).await? {
+                return Ok(());
+            }
+        }
+    }
+}
