@@ -38,6 +38,13 @@ fn enqueue(place: &Place, names: impl Iterator<Item = String>, letters: usize) {
     db.execute_batch("COMMIT").expect("committed");
 }
 
+/// Parts the waiting rows among so many chats, so that as many are in flight at once.
+fn spread(place: &Place, chats: i64) {
+    let db = watchalert_tests::world::stranger(&place.database());
+    db.execute("UPDATE outbox SET chat_id=id%?1", [chats])
+        .expect("moved");
+}
+
 /// How often each of the rows of [`enqueue`] stands in the output.
 fn copies(printed: &str, name: &str) -> usize {
     printed.matches(&format!(" row {name} end")).count()

@@ -1,7 +1,7 @@
 //! The distribution's sqlite3 prompt beside both programs: it reads, it enqueues, and it may sit on
 //! an open transaction without costing a tick, a heartbeat or an alert.
 
-use super::{QUIET, copies, enqueue, json, verified};
+use super::{QUIET, copies, enqueue, json, spread, verified};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -183,6 +183,7 @@ fn a_prompt_that_sits_on_a_transaction_stops_no_tick_and_loses_nothing() {
     let place = Place::new(&config(&server, "deadline = \"4s\"\ninterval = \"1m\""));
     place.run(Program::Ingest, &[]).well();
     enqueue(&place, (0..ROWS).map(|row| row.to_string()), 20);
+    spread(&place, 4);
     let mut sender = place.start_sender(&[]);
     until("the sender is at work", || {
         copies(&place.printed(), "9") == 1

@@ -1,7 +1,7 @@
 //! SIGTERM in the midst of a drain: what is in flight finishes, nothing is left leased, and the
 //! next run delivers the rest without a repeat.
 
-use super::{QUIET, ask, copies, enqueue, verified};
+use super::{QUIET, ask, copies, enqueue, spread, verified};
 use std::io::Read;
 use std::process::Stdio;
 use std::time::Duration;
@@ -48,6 +48,7 @@ fn no_repeats(place: &Place) {
 fn a_sender_that_is_stopped_again_and_again_repeats_nothing() {
     let mut chance = fastrand::Rng::with_seed(seed("stops"));
     let place = stocked(20);
+    spread(&place, 4);
     let mut in_the_midst = 0;
     for _ in 0..STOPS {
         let before = place.printed().len();
