@@ -77,7 +77,7 @@ fn a_wrong_command_line_ends_with_2() {
         (
             Program::Ingest,
             &["--now", "check"],
-            "watchalert-ingest: options of a tick stand behind `run`, or without any subcommand",
+            "watchalert-ingest: the flags of `run` stand behind it, and no other command has them; see --help",
         ),
         (
             Program::Ingest,
