@@ -284,7 +284,13 @@ impl Drain {
         let now = self.runway.clock.now();
         let committed = self.lookout.committed(now).await;
         systemd::alive();
-        self.rests = false;
+        if self.rests {
+            // On a disk that is nearly full a log that cannot grow must be emptied instead.
+            if let Err(error) = self.runway.store.checkpoint().await {
+                tracing::debug!("no checkpoint while resting: {error}");
+            }
+            self.rests = false;
+        }
         self.note(committed, now).await?;
         if self.lookout.clock_was_set(now) {
             tracing::warn!("the wall clock was set; waits are looked through again");
