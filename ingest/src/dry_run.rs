@@ -4,15 +4,18 @@
 use crate::classify;
 use crate::classify::facts::Facts;
 use crate::enqueue;
-use crate::gather::{Planned, Read, Reader};
+use crate::gather::{Gathered, Gathering};
+use crate::plan::{self, Planned};
+use crate::reader::Reader;
 use crate::report::{AlertReport, FeedResult, Report};
-use crate::run::{Options, Scene, client, read_all, wanted};
+use crate::run::{Options, Scene, client};
 use shared::Failure;
 use shared::config::Feed;
 use shared::model::{Item, Validators};
 use shared::store::feeds::{self, FeedState};
 use shared::store::items::{self, Parsed, Pending};
 use shared::store::{StoreError, Viewer};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -34,7 +37,7 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
     };
     let planned: Vec<Planned> = feeds_to_try(&scene, &options)?
         .into_iter()
-        .map(|feed| plan(feed, &states))
+        .map(|feed| whole(feed, &states))
         .collect();
     let reader = Reader {
         client: client(&scene.config)?,
@@ -45,21 +48,18 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
         deadline: start + scene.config.ingest.deadline,
     };
     let concurrency = scene.config.ingest.concurrency;
-    let reads = read_all(&reader, planned.clone(), concurrency, scene.progress).await?;
+    let mut gathering = Gathering::new(reader, planned, concurrency, scene.progress);
+    let mut gathered = BTreeMap::new();
+    while let Some(one) = gathering.next().await? {
+        gathered.insert(one.place, one);
+    }
     let mut report = Report {
         dry_run: true,
         ..Report::default()
     };
-    for (read, planned) in reads.into_iter().zip(&planned) {
-        let is_first = !planned.state.seeded && !options.alert_existing;
-        judge(
-            &scene,
-            viewer.as_ref(),
-            planned,
-            is_first,
-            read,
-            &mut report,
-        )?;
+    for one in gathered.into_values() {
+        let is_first = !one.planned.state.seeded && !options.alert_existing;
+        judge(&scene, viewer.as_ref(), one, is_first, &mut report)?;
     }
     report.took_seconds = start.elapsed().as_secs_f64();
     Ok(report)
@@ -67,7 +67,7 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
 
 /// A feed that is not in the configuration may be tried, as if it were.
 fn feeds_to_try(scene: &Scene, options: &Options) -> Result<Vec<Feed>, Failure> {
-    let configured = wanted(&scene.config, options);
+    let configured = plan::wanted(&scene.config, options.feed.as_ref());
     match (&options.feed, configured) {
         (Some(url), Err(_)) => Ok(vec![Feed {
             url: url.clone(),
@@ -81,7 +81,7 @@ fn feeds_to_try(scene: &Scene, options: &Options) -> Result<Vec<Feed>, Failure> 
 }
 
 /// Asks for the whole document: "not modified" would show nothing.
-fn plan(feed: Feed, states: &[FeedState]) -> Planned {
+fn whole(feed: Feed, states: &[FeedState]) -> Planned {
     let known = states.iter().find(|state| state.url == feed.url.as_str());
     let mut state = known
         .cloned()
@@ -94,11 +94,11 @@ fn plan(feed: Feed, states: &[FeedState]) -> Planned {
 fn judge(
     scene: &Scene,
     viewer: Option<&Viewer>,
-    planned: &Planned,
+    one: Gathered,
     is_first: bool,
-    read: Read,
     report: &mut Report,
 ) -> Result<(), Failure> {
+    let Gathered { planned, read, .. } = one;
     let mut feed = read.report;
     if let (
         Some(parsed),
@@ -107,14 +107,14 @@ fn judge(
         },
     ) = (&read.parsed, &mut feed.result)
     {
-        let unknown = unknown(viewer, planned, parsed)?;
+        let unknown = unknown(viewer, &planned, parsed)?;
         *known = parsed.items.len() - unknown.len();
         if is_first {
             *seeded = unknown.len();
         } else {
             *new = unknown.len();
             for item in unknown {
-                judge_one(scene, planned, parsed, item, report);
+                judge_one(scene, &planned, parsed, item, report);
             }
         }
     }

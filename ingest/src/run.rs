@@ -3,23 +3,23 @@
 use crate::classify;
 use crate::classify::facts::Facts;
 use crate::enqueue::{self, Decision};
-use crate::fetch::schedule::{self, Due};
 use crate::fetch::{ClientOptions, FetchClient};
-use crate::gather::{Planned, Read, Reader};
+use crate::gather::Gathering;
 use crate::heartbeat;
+use crate::plan::{self, Planned};
 use crate::progress::Progress;
+use crate::reader::Reader;
 use crate::report::{AlertReport, Report};
 use crate::seed;
 use shared::Failure;
 use shared::config::{Config, Feed};
-use shared::model::Timestamp;
 use shared::platform::clock::Clock;
 use shared::platform::doorbell;
 use shared::platform::lock::{Held, LockFile};
 use shared::store::feeds::{self, FeedState};
 use shared::store::items::{self, Pending};
 use shared::store::{Store, StoreError, beside};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::Mutex;
@@ -85,16 +85,12 @@ struct Tick {
 impl Tick {
     /// The feeds that are due, those that waited longest first.
     async fn schedule(&mut self, options: &Options) -> Result<Vec<Planned>, Failure> {
-        let wanted = wanted(&self.scene.config, options)?;
+        let wanted = plan::wanted(&self.scene.config, options.feed.as_ref())?;
         let states = self.register(&wanted).await?;
         let now = self.scene.clock.now();
-        let chance = &mut self.scene.chance;
         let forced = options.now || options.feed.is_some();
-        let mut due: Vec<Planned> = plan(wanted, states)
-            .filter(|planned| is_due(planned, now, chance.f64(), forced))
-            .collect();
-        due.sort_by_key(|planned| planned.state.attempted_at);
-        Ok(due)
+        let chance = &mut self.scene.chance;
+        Ok(plan::due(wanted, states, now, chance, forced))
     }
 
     /// Feeds that are new get their row. While the database is held, only known feeds are read.
@@ -133,8 +129,12 @@ impl Tick {
             deadline: self.deadline,
         };
         let concurrency = self.scene.config.ingest.concurrency;
-        let reads = read_all(&reader, due, concurrency, self.scene.progress).await?;
-        self.report.feeds = reads.into_iter().map(|read| read.report).collect();
+        let mut gathering = Gathering::new(reader, due, concurrency, self.scene.progress);
+        let mut reports = BTreeMap::new();
+        while let Some(gathered) = gathering.next().await? {
+            reports.insert(gathered.place, gathered.read.report);
+        }
+        self.report.feeds = reports.into_values().collect();
         Ok(())
     }
 
@@ -241,41 +241,6 @@ fn lock(database: &Path) -> Result<Held, Failure> {
     }
 }
 
-/// The feeds of the configuration, or the one that was asked for.
-pub fn wanted(config: &Config, options: &Options) -> Result<Vec<Feed>, Failure> {
-    let Some(url) = &options.feed else {
-        return Ok(config.feeds.clone());
-    };
-    let found = config.feeds.iter().find(|feed| feed.url == *url);
-    let feed = found.cloned().ok_or_else(|| {
-        Failure::Usage(format!(
-            "{url} is not in the configuration: add it there, or try it with --dry-run"
-        ))
-    })?;
-    Ok(vec![feed])
-}
-
-fn plan(wanted: Vec<Feed>, states: Vec<FeedState>) -> impl Iterator<Item = Planned> {
-    let mut by_url: HashMap<String, FeedState> = states
-        .into_iter()
-        .map(|state| (state.url.clone(), state))
-        .collect();
-    wanted.into_iter().filter_map(move |feed| {
-        let state = by_url.remove(feed.url.as_str())?;
-        Some(Planned { feed, state })
-    })
-}
-
-fn is_due(planned: &Planned, now: Timestamp, chance: f64, forced: bool) -> bool {
-    let state = schedule::FeedState {
-        interval: planned.feed.interval,
-        last_attempt: planned.state.attempted_at,
-        failures: planned.state.failures,
-        retry_at: Some(planned.state.retry_at).filter(|at| *at > Timestamp::EPOCH),
-    };
-    schedule::due(&state, now, chance, forced) == Due::Now
-}
-
 pub fn client(config: &Config) -> Result<FetchClient, Failure> {
     let options = ClientOptions {
         contact: config.ingest.contact.clone(),
@@ -285,38 +250,4 @@ pub fn client(config: &Config) -> Result<FetchClient, Failure> {
     };
     FetchClient::new(&options)
         .map_err(|error| Failure::Unexpected(format!("no HTTP client: {}", error.without_url())))
-}
-
-/// Reads feeds, at most `concurrency` at the same time; the reports keep the order of `due`.
-pub async fn read_all(
-    reader: &Reader,
-    due: Vec<Planned>,
-    concurrency: usize,
-    progress: Progress,
-) -> Result<Vec<Read>, Failure> {
-    let bar = progress.feeds(due.len());
-    let mut waiting = due.into_iter().enumerate();
-    let mut reading = JoinSet::new();
-    let mut reads = Vec::new();
-    loop {
-        while reading.len() < concurrency {
-            let Some((place, planned)) = waiting.next() else {
-                break;
-            };
-            let (reader, name) = (reader.clone(), planned.name());
-            bar.started(place, &name);
-            reading.spawn(async move { (place, reader.read(planned).await) });
-        }
-        match reading.join_next().await {
-            Some(Ok((place, read))) => {
-                bar.finished(place);
-                reads.push((place, read?));
-            }
-            Some(Err(panic)) => tracing::error!("a bug while reading a feed: {panic}"),
-            None => break,
-        }
-    }
-    bar.end();
-    reads.sort_by_key(|(place, _)| *place);
-    Ok(reads.into_iter().map(|(_, read)| read).collect())
 }
