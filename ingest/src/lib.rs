@@ -12,6 +12,7 @@ pub mod fetch;
 pub mod gather;
 mod heartbeat;
 pub mod know;
+mod panics;
 mod pattern;
 pub mod plan;
 pub mod progress;

@@ -8,6 +8,7 @@ mod rules;
 
 pub use facts::FeedFacts;
 
+use crate::panics::caught;
 use shared::config::{Adjust, Rule};
 use shared::model::{Category, Entry, Judge, Severity, Verdict};
 
@@ -25,8 +26,27 @@ struct Opinion {
 /// Judges an entry: the first rule that matches, then the floor, then the built-in lists.
 ///
 /// The floor (known to be exploited, CVSS of 9 and more) beats a rule that drops or lowers, unless
-/// that rule says otherwise. A rule's category always stands.
+/// that rule says otherwise. A rule's category always stands. Rules that panic cost a look of a
+/// person, never a tick.
 pub fn judge(entry: &Entry, feed: &FeedFacts, rules: &[Rule]) -> Verdict {
+    or_by_a_person(entry, || by_rules(entry, feed, rules))
+}
+
+/// Fails open: an item that the rules cannot judge is told, and says that nobody judged it.
+fn or_by_a_person(entry: &Entry, judge: impl FnOnce() -> Verdict) -> Verdict {
+    caught(judge).unwrap_or_else(|words| {
+        tracing::error!(title = entry.title, "the rules failed on an item: {words}");
+        Verdict {
+            severity: Severity::Normal,
+            category: Category::Other,
+            summary: String::new(),
+            reason: format!("the rules failed on this item: {words}; please judge it yourself"),
+            judge: Judge::Builtin,
+        }
+    })
+}
+
+fn by_rules(entry: &Entry, feed: &FeedFacts, rules: &[Rule]) -> Verdict {
     let rule = rules
         .iter()
         .find(|rule| rules::matches(&rule.matches, entry, feed));

@@ -311,3 +311,22 @@ fn the_sample_feeds_show_every_severity() {
         ["high", "normal", "normal", "normal", "low"]
     );
 }
+
+#[test]
+fn rules_that_panic_leave_the_item_to_a_person() {
+    let hit = entry("Server actively exploited");
+    let verdict = or_by_a_person(&hit, || panic!("index out of\nbounds"));
+    assert_eq!(
+        (verdict.severity, verdict.category, verdict.judge),
+        (Severity::Normal, Category::Other, Judge::Builtin)
+    );
+    let reason = verdict.reason;
+    assert!(
+        reason.starts_with("the rules failed on this item: ")
+            && reason.contains("index out of bounds")
+            && reason.ends_with("please judge it yourself"),
+        "{reason}"
+    );
+    let sound = || by_rules(&hit, &FeedFacts::default(), &[]);
+    assert_eq!(or_by_a_person(&hit, sound).severity, Severity::Critical);
+}

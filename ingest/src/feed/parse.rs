@@ -4,11 +4,9 @@ use super::Document;
 use super::date;
 use super::link::{self, Candidate};
 use super::text::{self, SUMMARY_LIMIT, TITLE_LIMIT};
+use crate::panics::caught;
 use feed_rs::model;
 use shared::model::{Entry, Timestamp};
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
 use url::Url;
 
 /// Reads text in UTF-8 whose XML declaration is gone. The error is feed-rs's own word.
@@ -18,31 +16,10 @@ pub(super) fn read(text: &str, base: Option<&Url>) -> Result<Document, String> {
         .id_generator(|_, _, _| String::new())
         .timestamp_parser(|text| date::read(text)?.to_string().parse().ok())
         .build();
-    let feed = guarded(|| parser.parse(text.as_bytes()))
-        .ok_or("feed-rs panicked")?
+    let feed = caught(|| parser.parse(text.as_bytes()))
+        .map_err(|_words| "feed-rs panicked")?
         .map_err(|error| error.to_string())?;
     Ok(document(feed, base))
-}
-
-thread_local! {
-    static GUARDED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Runs what may panic; `None` when it did. Its message is not printed: the fault is the feed's.
-fn guarded<T>(parse: impl FnOnce() -> T) -> Option<T> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let inner = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            if !GUARDED.get() {
-                inner(panic);
-            }
-        }));
-    });
-    GUARDED.set(true);
-    let parsed = catch_unwind(AssertUnwindSafe(parse)).ok();
-    GUARDED.set(false);
-    parsed
 }
 
 fn document(feed: model::Feed, base: Option<&Url>) -> Document {
