@@ -5,6 +5,7 @@ use crate::classify;
 use crate::classify::facts::Facts;
 use crate::enqueue;
 use crate::gather::{Gathered, Gathering};
+use crate::parsing::Parsing;
 use crate::plan::{self, Planned};
 use crate::reader::Reader;
 use crate::report::{AlertReport, FeedResult, Report};
@@ -16,8 +17,6 @@ use shared::store::feeds::{self, FeedState};
 use shared::store::items::{self, Parsed, Pending};
 use shared::store::{StoreError, Viewer};
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// Reads every feed, whatever its schedule, or the one that was asked for, configured or not.
@@ -42,7 +41,7 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
     let reader = Reader {
         client: client(&scene.config)?,
         clock: scene.clock.clone(),
-        parsing: Arc::new(Mutex::new(())),
+        parsing: Parsing::default(),
         store: None,
         alert_existing: options.alert_existing,
         deadline: start + scene.config.ingest.deadline,

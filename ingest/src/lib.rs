@@ -13,6 +13,7 @@ pub mod gather;
 mod heartbeat;
 pub mod know;
 mod panics;
+pub mod parsing;
 mod pattern;
 pub mod plan;
 pub mod progress;

@@ -1,9 +1,10 @@
 //! One feed of a tick: fetched, parsed and known once; what is new is stored together with the
 //! feed's validators. One feed's trouble never costs another.
 
-use crate::feed::{self, Document};
+use crate::feed::Document;
 use crate::fetch::{self, FetchClient, FetchRequest, Fetched};
 use crate::know::identify;
+use crate::parsing::Parsing;
 use crate::plan::Planned;
 use crate::report::{FeedReport, FeedResult};
 use shared::model::{Timestamp, Validators};
@@ -15,9 +16,7 @@ use shared::store::{Db, Store, StoreError};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout_at};
-use url::Url;
 
 /// The pause before a database that is held by somebody is asked again.
 const AGAIN: Duration = Duration::from_millis(250);
@@ -27,8 +26,7 @@ const AGAIN: Duration = Duration::from_millis(250);
 pub struct Reader {
     pub client: FetchClient,
     pub clock: Clock,
-    /// One parse at a time: the documents are large, the machine is small.
-    pub parsing: Arc<Mutex<()>>,
+    pub parsing: Parsing,
     /// `None` in a dry run: nothing is written.
     pub store: Option<Arc<Store>>,
     /// Entries of a feed's first fetch are news too.
@@ -125,24 +123,11 @@ impl Reader {
                 validators,
                 ..
             } => {
-                let document = self.parse(body, charset, final_url).await?;
+                let parse = self.parsing.parse(body, charset, final_url, self.deadline);
+                let document = parse.await.map_err(|error| Trouble::of(&error))?;
                 Ok(self.know(planned, document, validators))
             }
         }
-    }
-
-    async fn parse(
-        &self,
-        body: Vec<u8>,
-        charset: Option<String>,
-        base: Url,
-    ) -> Result<Document, Trouble> {
-        let _turn = self.parsing.lock().await;
-        let reading = move || feed::parse(&body, charset.as_deref(), Some(&base));
-        tokio::task::spawn_blocking(reading)
-            .await
-            .map_err(|panic| Trouble::of(&panic))?
-            .map_err(|error| Trouble::of(&error))
     }
 
     fn know(&self, planned: &Planned, document: Document, validators: Validators) -> Fetch {

@@ -6,6 +6,7 @@ use crate::enqueue::{self, Decision};
 use crate::fetch::{ClientOptions, FetchClient};
 use crate::gather::Gathering;
 use crate::heartbeat;
+use crate::parsing::Parsing;
 use crate::plan::{self, Planned};
 use crate::progress::Progress;
 use crate::reader::Reader;
@@ -22,7 +23,6 @@ use shared::store::{Store, StoreError, beside};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use url::Url;
@@ -123,7 +123,7 @@ impl Tick {
         let reader = Reader {
             client: client(&self.scene.config)?,
             clock: self.scene.clock.clone(),
-            parsing: Arc::new(Mutex::new(())),
+            parsing: Parsing::default(),
             store: Some(Arc::clone(&self.store)),
             alert_existing: options.alert_existing,
             deadline: self.deadline,
