@@ -1,5 +1,8 @@
 //! The tick against a feed server: from the bytes of a feed to rows in the outbox, each item once.
 
+#[path = "pipeline/deadline.rs"]
+mod deadline;
+
 use shared::Failure;
 use shared::config::{Config, Program, Surroundings};
 use shared::platform::exit::Exit;
@@ -259,26 +262,6 @@ fn a_feed_that_fails_costs_no_other_and_is_read_again_later() {
         room.world
             .ask("SELECT group_concat(failures,' ') FROM feed"),
         "0 0 2"
-    );
-}
-
-#[test]
-fn a_feed_that_hangs_is_left_for_the_next_tick_and_not_blamed() {
-    let room = Newsroom::new();
-    room.server.set("/slow", Reply::hang());
-    room.server
-        .set("/good", Reply::feed(rss(&[("1", "1", "Old")])));
-    let mut scene = room.scene(&["/slow", "/good"]);
-    scene.config.ingest.deadline = Duration::from_millis(400);
-    let report = runtime()
-        .block_on(run::run(scene, Options::default()))
-        .expect("a tick");
-    assert_eq!(report.feeds[0].result, FeedResult::CarriedOver);
-    assert_eq!(report.feeds[1].result, read(0, 0, 1));
-    assert_eq!(
-        room.world
-            .ask("SELECT group_concat(failures,' ') FROM feed"),
-        "0 0"
     );
 }
 

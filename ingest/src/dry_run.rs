@@ -38,13 +38,15 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
         .into_iter()
         .map(|feed| whole(feed, &states))
         .collect();
+    let deadline = start + scene.config.ingest.deadline;
     let reader = Reader {
         client: client(&scene.config)?,
         clock: scene.clock.clone(),
         parsing: Parsing::default(),
         store: None,
         alert_existing: options.alert_existing,
-        deadline: start + scene.config.ingest.deadline,
+        deadline,
+        end: deadline,
     };
     let concurrency = scene.config.ingest.concurrency;
     let mut gathering = Gathering::new(reader, planned, concurrency, scene.progress);

@@ -7,6 +7,7 @@ use shared::store::StoreError;
 use std::iter::Enumerate;
 use std::vec;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 /// The feeds of one tick while they are read.
 #[derive(Debug)]
@@ -47,23 +48,31 @@ impl Gathering {
     pub async fn next(&mut self) -> Result<Option<Gathered>, StoreError> {
         loop {
             self.start();
-            match self.reading.join_next().await {
-                Some(Ok(gathered)) => {
-                    let gathered = gathered?;
-                    self.bar.finished(gathered.place);
-                    return Ok(Some(gathered));
+            let gathered = match self.reading.join_next().await {
+                Some(Ok(gathered)) => gathered?,
+                Some(Err(panic)) => {
+                    tracing::error!("a bug while recording a feed: {panic}");
+                    continue;
                 }
-                Some(Err(panic)) => tracing::error!("a bug while reading a feed: {panic}"),
-                None => {
-                    self.bar.end();
-                    return Ok(None);
-                }
-            }
+                None => match self.waiting.next() {
+                    Some((place, planned)) => Gathered {
+                        place,
+                        read: Read::carried_over(&planned),
+                        planned,
+                    },
+                    None => break,
+                },
+            };
+            self.bar.finished(gathered.place);
+            return Ok(Some(gathered));
         }
+        self.bar.end();
+        Ok(None)
     }
 
+    /// After the deadline no feed is begun.
     fn start(&mut self) {
-        while self.reading.len() < self.concurrency {
+        while self.reading.len() < self.concurrency && Instant::now() < self.reader.deadline {
             let Some((place, planned)) = self.waiting.next() else {
                 break;
             };

@@ -4,6 +4,7 @@
 use crate::feed::Document;
 use crate::fetch::{self, FetchClient, FetchRequest, Fetched};
 use crate::know::identify;
+use crate::panics::caught_in;
 use crate::parsing::Parsing;
 use crate::plan::Planned;
 use crate::report::{FeedReport, FeedResult};
@@ -12,7 +13,7 @@ use shared::platform::clock::Clock;
 use shared::policy::text::one_line;
 use shared::store::feeds;
 use shared::store::items::{self, Parsed, Stored};
-use shared::store::{Db, Store, StoreError};
+use shared::store::{Db, Remedy, Store, StoreError};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,8 +32,10 @@ pub struct Reader {
     pub store: Option<Arc<Store>>,
     /// Entries of a feed's first fetch are news too.
     pub alert_existing: bool,
-    /// When the tick's time is over.
+    /// Until then a feed may answer and be parsed.
     pub deadline: Instant,
+    /// The end of the tick: until then what came may wait for a held database.
+    pub end: Instant,
 }
 
 /// What reading one feed gave.
@@ -43,58 +46,107 @@ pub struct Read {
     pub parsed: Option<Parsed>,
 }
 
+impl Read {
+    /// Of a feed that nobody began to read.
+    pub fn carried_over(planned: &Planned) -> Self {
+        Self {
+            report: FeedReport::of(planned, FeedResult::CarriedOver),
+            parsed: None,
+        }
+    }
+}
+
 impl Reader {
-    /// Reads one feed. At the tick's deadline it is left as it was, for the next tick.
+    /// Reads one feed. One that gives nothing before the deadline has failed, as any other that
+    /// fails: it is not the first one to be read again.
     ///
     /// # Errors
     /// The database's, which are not the feed's fault.
     pub async fn read(&self, planned: &Planned) -> Result<Read, StoreError> {
         let start = Instant::now();
-        let (result, parsed) = match timeout_at(self.deadline, self.read_in_time(planned)).await {
-            Ok(read) => read?,
-            Err(_elapsed) => (FeedResult::CarriedOver, None),
+        let fetched = match caught_in(timeout_at(self.deadline, self.fetch(planned))).await {
+            Ok(in_time) => in_time.unwrap_or_else(|_elapsed| {
+                Err(Trouble::of(&"no answer before the tick's deadline"))
+            }),
+            Err(words) => Err(Trouble::of(&format!("a bug while reading it: {words}"))),
         };
+        let (result, parsed) = self.record(planned, fetched).await?;
         let title = parsed.as_ref().and_then(|parsed| parsed.title.clone());
         let name = planned.feed.name.clone().or(title);
         Ok(Read {
             report: FeedReport {
-                url: fetch::shown(&planned.feed.url),
                 name: name.unwrap_or_else(|| planned.name()),
-                result,
                 took_seconds: start.elapsed().as_secs_f64(),
+                ..FeedReport::of(planned, result)
             },
             parsed,
         })
     }
 
-    async fn read_in_time(
+    /// What the database refuses is that feed's failure and no other's.
+    async fn record(
         &self,
         planned: &Planned,
+        fetched: Result<Fetch, Trouble>,
+    ) -> Result<(FeedResult, Option<Parsed>), StoreError> {
+        let trouble = match fetched {
+            Ok(fetch) => match self.keep(planned, fetch).await {
+                Err(error) if error.remedy() == Remedy::Skip => Trouble::of(&error),
+                kept => return kept,
+            },
+            Err(trouble) => trouble,
+        };
+        let error = trouble.error.clone();
+        self.blame(planned, trouble).await?;
+        Ok((FeedResult::Failed { error }, None))
+    }
+
+    /// Items and validators in one transaction: no crash comes between them.
+    async fn keep(
+        &self,
+        planned: &Planned,
+        fetch: Fetch,
     ) -> Result<(FeedResult, Option<Parsed>), StoreError> {
         let id = planned.state.id;
-        match self.fetch(planned).await {
-            Ok(Fetch::New { repaired, parsed }) => {
-                let stored = self.keep(&parsed).await?;
-                let result = FeedResult::Read {
+        match fetch {
+            Fetch::New { repaired, parsed } => {
+                let items = parsed.clone();
+                let write = self.write(move |db, now| items::store(db, &items, now));
+                let read = |stored: Stored| FeedResult::Read {
                     new: stored.new,
                     known: stored.known,
                     seeded: stored.seeded,
                     repaired,
                 };
-                Ok((result, Some(parsed)))
+                Ok(match write.await? {
+                    Some(stored) => (read(stored), Some(parsed)),
+                    None => (FeedResult::CarriedOver, None),
+                })
             }
-            Ok(Fetch::NotModified(validators)) => {
-                self.write(move |db, now| feeds::not_modified(db, id, &validators, now))
-                    .await?;
-                Ok((FeedResult::NotModified, None))
-            }
-            Err(Trouble { error, retry_at }) => {
-                let told = error.clone();
-                self.write(move |db, now| feeds::failed(db, id, &told, retry_at, now))
-                    .await?;
-                Ok((FeedResult::Failed { error }, None))
+            Fetch::NotModified(validators) => {
+                let write =
+                    self.write(move |db, now| feeds::not_modified(db, id, &validators, now));
+                Ok(match write.await? {
+                    Some(()) => (FeedResult::NotModified, None),
+                    None => (FeedResult::CarriedOver, None),
+                })
             }
         }
+    }
+
+    async fn blame(&self, planned: &Planned, trouble: Trouble) -> Result<(), StoreError> {
+        let (id, retry_at) = (planned.state.id, trouble.retry_at);
+        let write = self.write(move |db, now| feeds::failed(db, id, &trouble.error, retry_at, now));
+        let feed = planned.name();
+        match write.await {
+            Ok(Some(())) => {}
+            Ok(None) => tracing::warn!(%feed, "its failure is not recorded: the database is held"),
+            Err(error) if error.remedy() == Remedy::Skip => {
+                tracing::error!(%feed, "its failure is not recorded: {error}");
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     async fn fetch(&self, planned: &Planned) -> Result<Fetch, Trouble> {
@@ -148,29 +200,28 @@ impl Reader {
         }
     }
 
-    /// Items and validators in one transaction: no crash comes between them.
-    async fn keep(&self, parsed: &Parsed) -> Result<Stored, StoreError> {
-        let parsed = parsed.clone();
-        self.write(move |db, now| items::store(db, &parsed, now))
-            .await
-    }
-
-    /// Writes, for as long as the tick lasts: a database that somebody holds is asked again. In a
-    /// dry run nothing is written.
+    /// Writes, for as long as the tick lasts: a database that somebody holds is asked again, and
+    /// `None` says that it was held to the end. In a dry run nothing is written.
     async fn write<T: Default + Send + 'static>(
         &self,
         work: impl Fn(&Db, Timestamp) -> Result<T, StoreError> + Send + Sync + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> Result<Option<T>, StoreError> {
         let Some(store) = &self.store else {
-            return Ok(T::default());
+            return Ok(Some(T::default()));
         };
         let work = Arc::new(work);
-        loop {
-            let (work, now) = (Arc::clone(&work), self.clock.now());
-            match store.write(move |db| work(db, now)).await {
-                Err(StoreError::Locked { .. }) => sleep(AGAIN).await,
-                written => return written,
+        let writing = async {
+            loop {
+                let (work, now) = (Arc::clone(&work), self.clock.now());
+                match store.write(move |db| work(db, now)).await {
+                    Err(StoreError::Locked { .. }) => sleep(AGAIN).await,
+                    written => return written,
+                }
             }
+        };
+        match timeout_at(self.end, writing).await {
+            Ok(written) => written.map(Some),
+            Err(_elapsed) => Ok(None),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What a tick did, for a person, for a script, and for the heartbeat.
 
+use crate::fetch;
+use crate::plan::Planned;
 use serde::Serialize;
 use shared::model::Severity;
 use shared::policy::text::{one_line, shorten};
@@ -59,6 +61,23 @@ pub struct Judged {
     pub normal: usize,
     pub low: usize,
     pub ignore: usize,
+}
+
+impl FeedReport {
+    pub fn of(planned: &Planned, result: FeedResult) -> Self {
+        Self {
+            url: fetch::shown(&planned.feed.url),
+            name: planned.name(),
+            result,
+            took_seconds: 0.0,
+        }
+    }
+}
+
+impl FeedResult {
+    pub fn brought_news(&self) -> bool {
+        matches!(self, Self::Read { new, .. } if *new > 0)
+    }
 }
 
 impl Judged {

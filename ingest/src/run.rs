@@ -23,12 +23,17 @@ use shared::store::{Store, StoreError, beside};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use url::Url;
 
 /// Items that are judged before the doorbell rings and the deadline is looked at.
 const BATCH: u32 = 32;
+
+/// Of the tick's time, what is kept for recording and judging what the feeds brought: a quarter,
+/// but not more than this.
+const MOST_RESERVED: Duration = Duration::from_secs(10);
 
 /// What a tick needs from outside.
 pub struct Scene {
@@ -126,7 +131,8 @@ impl Tick {
             parsing: Parsing::default(),
             store: Some(Arc::clone(&self.store)),
             alert_existing: options.alert_existing,
-            deadline: self.deadline,
+            deadline: self.deadline - reserve(self.scene.config.ingest.deadline),
+            end: self.deadline,
         };
         let concurrency = self.scene.config.ingest.concurrency;
         let mut gathering = Gathering::new(reader, due, concurrency, self.scene.progress);
@@ -239,6 +245,10 @@ fn lock(database: &Path) -> Result<Held, Failure> {
         ))),
         Err(error) => Err(StoreError::cannot_open(database, &error).into()),
     }
+}
+
+fn reserve(whole: Duration) -> Duration {
+    MOST_RESERVED.min(whole / 4)
 }
 
 pub fn client(config: &Config) -> Result<FetchClient, Failure> {
