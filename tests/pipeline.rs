@@ -98,6 +98,18 @@ impl Newsroom {
     }
 }
 
+/// A tick that was killed between storing and judging leaves this.
+fn leave_behind(room: &Newsroom, title: &str) {
+    room.world
+        .stranger()
+        .execute(
+            "INSERT INTO item(feed_id,dedup_key,title,summary,first_seen_at,last_seen_at,state)
+             VALUES(1,'0123456789abcdef',?2,'',?1,?1,'pending')",
+            (room.world.clock.now().unix_seconds(), title),
+        )
+        .expect("inserted");
+}
+
 fn read(new: usize, known: usize, seeded: usize) -> FeedResult {
     FeedResult::Read {
         new,
@@ -268,16 +280,7 @@ fn a_feed_that_fails_costs_no_other_and_is_read_again_later() {
 #[test]
 fn what_an_earlier_tick_left_unjudged_is_judged_by_the_next() {
     let room = Newsroom::seeded(&[("1", "1", "Old")]);
-    let now = room.world.clock.now();
-    // A tick that was killed between storing and judging leaves this.
-    room.world
-        .stranger()
-        .execute(
-            "INSERT INTO item(feed_id,dedup_key,title,summary,first_seen_at,last_seen_at,state)
-             VALUES(1,'0123456789abcdef','Left behind','',?1,?1,'pending')",
-            [now.unix_seconds()],
-        )
-        .expect("inserted");
+    leave_behind(&room, "Left behind");
     let report = room.tick(&["/news"]);
     assert_eq!((report.judged.total(), report.pending), (1, 0));
     assert_eq!(room.alerted(), "Left behind");

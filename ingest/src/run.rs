@@ -1,4 +1,5 @@
-//! The tick, a straight line: heartbeat, schedule, gather, judge, tell, heartbeat.
+//! The tick, a straight line: heartbeat, schedule, judge what was left, gather and judge what each
+//! feed brings, judge the rest, tell, heartbeat.
 
 use crate::classify;
 use crate::classify::facts::Facts;
@@ -67,10 +68,14 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
     let mut tick = Tick {
         deadline: start + scene.config.ingest.deadline,
         store,
+        facts: Facts::of(&scene.config),
         scene,
+        judged_to: 0,
+        warned: false,
         report: Report::default(),
     };
     let due = tick.schedule(&options).await?;
+    tick.judge().await?;
     tick.gather(due, &options).await?;
     tick.judge().await?;
     tick.tell_what_was_seeded().await;
@@ -84,6 +89,11 @@ struct Tick {
     scene: Scene,
     store: Arc<Store>,
     deadline: Instant,
+    facts: Facts,
+    /// Up to this item everything had its chance in this tick.
+    judged_to: i64,
+    /// That the database is held was said.
+    warned: bool,
     report: Report,
 }
 
@@ -123,7 +133,8 @@ impl Tick {
         }
     }
 
-    /// Reads the due feeds, a few at a time.
+    /// Reads the due feeds, a few at a time. What one brings is judged while the others are still
+    /// read: nothing grave waits for the slowest feed.
     async fn gather(&mut self, due: Vec<Planned>, options: &Options) -> Result<(), Failure> {
         let reader = Reader {
             client: client(&self.scene.config)?,
@@ -138,45 +149,46 @@ impl Tick {
         let mut gathering = Gathering::new(reader, due, concurrency, self.scene.progress);
         let mut reports = BTreeMap::new();
         while let Some(gathered) = gathering.next().await? {
-            reports.insert(gathered.place, gathered.read.report);
+            let report = gathered.read.report;
+            let brought_news = report.result.brought_news();
+            reports.insert(gathered.place, report);
+            if brought_news {
+                self.judge().await?;
+            }
         }
         self.report.feeds = reports.into_values().collect();
         Ok(())
     }
 
-    /// Judges what waits, also what an earlier tick left behind, and enqueues what matters.
+    /// Judges what waits and enqueues what matters: one batch always, more until the deadline.
     async fn judge(&mut self) -> Result<(), Failure> {
-        let facts = Facts::of(&self.scene.config);
-        let mut after = 0;
-        while Instant::now() < self.deadline {
+        loop {
+            let after = self.judged_to;
             let batch = self
                 .store
                 .read(move |db| items::pending(db, after, BATCH))
                 .await?;
             let Some(last) = batch.last() else {
-                break;
+                return Ok(());
             };
-            after = last.id;
-            let decisions = batch
-                .iter()
-                .map(|pending| self.decide(pending, &facts))
-                .collect();
-            if !self.enqueue(decisions).await? {
-                break;
-            }
+            self.judged_to = last.id;
+            let decisions = batch.iter().map(|pending| self.decide(pending)).collect();
+            let held = self.enqueue(decisions).await?;
             doorbell::ring(&beside(self.store.path(), ".bell"));
+            if held || Instant::now() >= self.deadline {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
-    fn decide(&self, pending: &Pending, facts: &Facts) -> Decision {
-        let facts = facts.about(pending);
+    fn decide(&self, pending: &Pending) -> Decision {
+        let facts = self.facts.about(pending);
         let verdict = classify::judge(&pending.entry, &facts, &self.scene.config.rules);
         enqueue::decide(pending, &facts, verdict, &self.scene.config)
     }
 
     /// Each decision is a job of its own, committed together: one that is refused costs no other.
-    /// `false`: somebody holds the database, and what is left waits for the next tick.
+    /// `true`: somebody holds the database, and what is left has its chance later.
     async fn enqueue(&mut self, decisions: Vec<Decision>) -> Result<bool, Failure> {
         let mut held = false;
         let mut jobs = JoinSet::new();
@@ -193,22 +205,26 @@ impl Tick {
         }
         while let Some(done) = jobs.join_next().await {
             let (decision, rows) = done.map_err(|panic| Failure::Unexpected(panic.to_string()))?;
+            let item = decision.item_id;
             match rows {
                 Ok(rows) => self.count(&decision, rows),
-                Err(StoreError::Locked { .. }) => held = true,
+                Err(StoreError::Locked { .. }) => {
+                    held = true;
+                    self.judged_to = self.judged_to.min(item - 1);
+                }
                 Err(StoreError::Refused(why)) => {
-                    tracing::error!(
-                        item = decision.item_id,
-                        "the verdict could not be stored: {why}"
-                    );
+                    tracing::error!(item, "the verdict could not be stored: {why}");
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        if held {
-            tracing::warn!("somebody holds the database: what is left is judged by the next tick");
+        if held && !self.warned {
+            self.warned = true;
+            tracing::warn!(
+                "somebody holds the database: what is left is judged later, or by the next tick"
+            );
         }
-        Ok(!held)
+        Ok(held)
     }
 
     fn count(&mut self, decision: &Decision, rows: usize) {
