@@ -2,6 +2,8 @@
 
 #[path = "pipeline/deadline.rs"]
 mod deadline;
+#[path = "pipeline/refusals.rs"]
+mod refusals;
 
 use shared::Failure;
 use shared::config::{Config, Program, Surroundings};

@@ -20,7 +20,7 @@ use shared::platform::doorbell;
 use shared::platform::lock::{Held, LockFile};
 use shared::store::feeds::{self, FeedState};
 use shared::store::items::{self, Pending};
-use shared::store::{Store, StoreError, beside};
+use shared::store::{Remedy, Store, StoreError, beside};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -212,8 +212,11 @@ impl Tick {
                     held = true;
                     self.judged_to = self.judged_to.min(item - 1);
                 }
-                Err(StoreError::Refused(why)) => {
-                    tracing::error!(item, "the verdict could not be stored: {why}");
+                Err(error) if error.remedy() == Remedy::Skip => {
+                    tracing::error!(
+                        item,
+                        "the verdict could not be stored, the next tick tries again: {error}"
+                    );
                 }
                 Err(error) => return Err(error.into()),
             }
