@@ -344,6 +344,37 @@ fn a_dry_run_says_what_would_be_alerted_and_writes_nothing() {
 }
 
 #[test]
+fn a_dry_run_keeps_each_feed_with_its_own_items_whichever_is_done_first() {
+    let room = Newsroom::new();
+    let feed = |title: &str| rss(&[("1", "1", title)]).replace("Example news", title);
+    let slow = Reply::feed(feed("Slow")).delayed(Duration::from_millis(300));
+    room.server.set("/slow", slow);
+    room.server.set("/gone", Reply::status(404));
+    room.server.set("/fast", Reply::feed(feed("Fast")));
+    let options = Options {
+        alert_existing: true,
+        ..Options::default()
+    };
+    let report = runtime()
+        .block_on(dry_run::run(
+            room.scene(&["/slow", "/gone", "/fast"]),
+            options,
+        ))
+        .expect("a dry run");
+    let urls: Vec<String> = report.feeds.iter().map(|feed| feed.url.clone()).collect();
+    assert_eq!(
+        urls,
+        ["/slow", "/gone", "/fast"].map(|path| room.server.url(path))
+    );
+    let of = |index: usize| {
+        let alert = &report.alerts[index];
+        (alert.title.as_str(), alert.source.as_str())
+    };
+    assert_eq!([of(0), of(1)], [("Slow", "Slow"), ("Fast", "Fast")]);
+    assert_eq!(report.alerts.len(), 2);
+}
+
+#[test]
 fn a_feed_that_is_not_configured_is_not_read_for_real() {
     let room = Newsroom::seeded(&[("1", "1", "Old")]);
     let other = Options {
