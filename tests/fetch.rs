@@ -8,6 +8,8 @@
 
 #[path = "fetch/redirects.rs"]
 mod redirects;
+#[path = "fetch/room.rs"]
+mod room;
 
 use shared::model::{Timestamp, Validators};
 use std::time::Duration;
@@ -67,7 +69,7 @@ fn fault(fetched: Fetched) -> FetchFault {
 
 fn body(fetched: Fetched) -> Vec<u8> {
     match fetched {
-        Fetched::New { body, .. } => body,
+        Fetched::New { body, .. } => body.to_vec(),
         other => panic!("nothing new: {other:?}"),
     }
 }
@@ -92,7 +94,7 @@ async fn a_feed_arrives_with_its_charset_validators_and_url() {
     server.set("/feed?a=b", reply);
     let url = server.url("/feed?a=b");
     let expected = Fetched::New {
-        body: FEED.into(),
+        body: FEED.as_bytes().to_vec().into(),
         charset: Some("koi8-r".to_owned()),
         final_url: url.parse().unwrap(),
         validators: Validators {

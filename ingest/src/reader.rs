@@ -169,13 +169,16 @@ impl Reader {
                 ..Trouble::of(&fault)
             }),
             Fetched::New {
-                body,
+                mut body,
                 charset,
                 final_url,
                 validators,
                 ..
             } => {
-                let parse = self.parsing.parse(body, charset, final_url, self.deadline);
+                // The body keeps its part of the room until it is parsed.
+                let parse = self
+                    .parsing
+                    .parse(body.take(), charset, final_url, self.deadline);
                 let document = parse.await.map_err(|error| Trouble::of(&error))?;
                 Ok(self.know(planned, document, validators))
             }

@@ -275,6 +275,7 @@ pub fn client(config: &Config) -> Result<FetchClient, Failure> {
         contact: config.ingest.contact.clone(),
         allow_private: config.ingest.allow_private,
         allow_file: config.ingest.allow_file,
+        at_once: config.ingest.concurrency,
         ..ClientOptions::default()
     };
     FetchClient::new(&options)

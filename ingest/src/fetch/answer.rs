@@ -3,6 +3,7 @@
 use super::conditional::validators_of;
 use super::fault::{FaultKind, FetchFault};
 use super::page::{self, Page};
+use super::room::{Body, Room};
 use super::schedule;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
@@ -16,7 +17,7 @@ const RATELIMIT_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset")
 
 /// A whole document under the cap.
 pub(super) struct Document {
-    pub(super) body: Vec<u8>,
+    pub(super) body: Body,
     pub(super) charset: Option<String>,
     pub(super) validators: Validators,
 }
@@ -25,6 +26,7 @@ pub(super) struct Document {
 pub(super) async fn document(
     mut response: Response,
     most_bytes: usize,
+    room: &Room,
     now: Timestamp,
 ) -> Result<Document, FetchFault> {
     let status = response.status();
@@ -32,7 +34,7 @@ pub(super) async fn document(
         return Err(refusal(response, now).await);
     }
     refuse_unasked_coding(response.headers())?;
-    let body = read_capped(&mut response, most_bytes).await?;
+    let body = read_capped(&mut response, most_bytes, room).await?;
     if let Some(page) = page::recognise(&body) {
         return Err(of_page(page, status));
     }
@@ -43,19 +45,26 @@ pub(super) async fn document(
     })
 }
 
-/// Never more than the cap in memory, however little was announced or sent for it.
-async fn read_capped(response: &mut Response, cap: usize) -> Result<Vec<u8>, FetchFault> {
-    let announced = response.content_length().unwrap_or(0);
-    if announced > u64::try_from(cap).unwrap_or(u64::MAX) {
-        return Err(FetchFault::too_large(cap));
-    }
-    let mut body = Vec::new();
+/// Never more than the cap in memory, however little was announced or sent for it, and never more
+/// than there is room for. A length is announced of what is not packed alone, and kept to by the
+/// connection.
+async fn read_capped(response: &mut Response, cap: usize, room: &Room) -> Result<Body, FetchFault> {
+    let announced = response.content_length().map(usize::try_from);
+    let most = match announced {
+        Some(Ok(length)) if length <= cap => length,
+        Some(_) => return Err(FetchFault::too_large(cap)),
+        None => cap,
+    };
+    let mut body = Body::default();
     while let Some(chunk) = response.chunk().await.map_err(FetchFault::of_transport)? {
         if chunk.len() > cap.saturating_sub(body.len()) {
             return Err(FetchFault::too_large(cap));
         }
-        body.extend_from_slice(&chunk);
+        let length = body.len() + chunk.len();
+        room.admit(&mut body, length, most).await;
+        body.extend(&chunk);
     }
+    room.settle(&mut body);
     Ok(body)
 }
 

@@ -8,11 +8,13 @@ use super::conditional::{conditions, updated};
 use super::fault::{FaultKind, FetchFault, without_userinfo};
 use super::guard::Guard;
 use super::redirect::{Chain, Hop};
+use super::room::{Body, Room};
 use super::{FetchRequest, Fetched, file};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
 use reqwest::{Client, ClientBuilder, StatusCode, redirect};
 use shared::model::Timestamp;
 use std::time::Duration;
+use tokio::task::spawn_blocking;
 
 const ACCEPTED: &str = "application/atom+xml, application/rss+xml, application/feed+json, \
     application/rdf+xml;q=0.9, application/xml;q=0.9, text/xml;q=0.9, application/json;q=0.8, \
@@ -31,6 +33,8 @@ pub struct ClientOptions {
     pub connect_timeout: Duration,
     /// The most bytes of one document, announced, received or unpacked.
     pub most_bytes: usize,
+    /// Documents that are read or held at the same time; they share 32 MiB.
+    pub at_once: usize,
 }
 
 impl Default for ClientOptions {
@@ -41,6 +45,7 @@ impl Default for ClientOptions {
             allow_file: false,
             connect_timeout: Duration::from_secs(10),
             most_bytes: 8 * 1024 * 1024,
+            at_once: 16,
         }
     }
 }
@@ -52,6 +57,7 @@ pub struct FetchClient {
     guard: Guard,
     allow_file: bool,
     most_bytes: usize,
+    room: Room,
 }
 
 impl FetchClient {
@@ -67,6 +73,7 @@ impl FetchClient {
             guard,
             allow_file: options.allow_file,
             most_bytes: options.most_bytes,
+            room: Room::for_bodies(options.at_once),
         })
     }
 
@@ -80,9 +87,19 @@ impl FetchClient {
         }
         let (url, validators) = (request.url.clone(), request.validators.clone());
         let most_bytes = self.most_bytes;
-        let reading = tokio::task::spawn_blocking(move || file::read(url, &validators, most_bytes));
         let broken = |error| FetchFault::new(FaultKind::File, format!("reading stopped: {error}"));
-        reading.await.map_err(broken)?
+        let looked_at = url.clone();
+        let length = spawn_blocking(move || file::length(&looked_at)).await;
+        let length = length.map_err(broken)?.min(most_bytes);
+        let mut held = Body::default();
+        self.room.admit(&mut held, length, length).await;
+        let reading = spawn_blocking(move || file::read(url, &validators, most_bytes));
+        let mut read = reading.await.map_err(broken)?;
+        if let Ok(Fetched::New { body, .. }) = &mut read {
+            held.fill(body.take());
+            *body = held;
+        }
+        read
     }
 
     /// Asks for `request.url` and goes where it leads, within the limits; `chain` tells where
@@ -114,7 +131,7 @@ impl FetchClient {
             let validators = updated(request.validators, response.headers());
             return Ok(Fetched::NotModified { validators });
         }
-        let document = answer::document(response, self.most_bytes, now).await?;
+        let document = answer::document(response, self.most_bytes, &self.room, now).await?;
         Ok(Fetched::New {
             body: document.body,
             charset: document.charset,

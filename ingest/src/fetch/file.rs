@@ -32,11 +32,20 @@ pub(super) fn read(url: Url, known: &Validators, cap: usize) -> Result<Fetched, 
         return Ok(Fetched::NotModified { validators });
     }
     Ok(Fetched::New {
-        body,
+        body: body.into(),
         charset: None,
         final_url: url,
         validators,
         permanent_redirect: None,
+    })
+}
+
+/// Its length now, in bytes; what cannot be looked at is told by [`read`]. Blocks.
+pub(super) fn length(url: &Url) -> usize {
+    let path = url.to_file_path().ok();
+    let metadata = path.and_then(|path| fs::metadata(path).ok());
+    metadata.map_or(0, |metadata| {
+        usize::try_from(metadata.len()).unwrap_or(usize::MAX)
     })
 }
 
@@ -93,7 +102,7 @@ mod tests {
                 Fetched::New {
                     body, validators, ..
                 } => {
-                    assert_eq!(body, text.as_bytes());
+                    assert_eq!(*body, *text.as_bytes());
                     known = validators;
                     true
                 }

@@ -11,10 +11,12 @@ mod file;
 mod guard;
 mod page;
 mod redirect;
+mod room;
 pub mod schedule;
 
 pub use client::{ClientOptions, FetchClient};
 pub use fault::{FaultKind, FetchFault, shown};
+pub use room::Body;
 
 use redirect::Chain;
 use shared::config::Secret;
@@ -61,12 +63,12 @@ impl<'a> FetchRequest<'a> {
     clippy::large_enum_variant,
     reason = "one per feed in flight, moved twice; the body behind it is the weight"
 )]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Fetched {
     /// A whole document, not yet known to be a feed.
     New {
         /// Decoded of its content coding, not of its character set.
-        body: Vec<u8>,
+        body: Body,
         /// As `Content-Type` declares it.
         charset: Option<String>,
         /// Where the document came from, without user name and password: the base of its links.
