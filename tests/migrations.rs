@@ -45,7 +45,7 @@ fn a_file_of_the_articles_code_is_adopted_with_every_row() {
     let db = stranger(&path);
     assert_eq!(
         ask(&db, "SELECT group_concat(id||state,' ') FROM outbox"),
-        "1ready 3ready 4ready 5ready"
+        "1ready 3ready 4ready 5ready 6ready 7ready"
     );
     assert_eq!(
         ask(&db, "SELECT chat_id FROM outbox WHERE id=5"),
@@ -66,6 +66,14 @@ fn a_file_of_the_articles_code_is_adopted_with_every_row() {
         "blob"
     );
     assert_eq!(
+        ask(
+            &db,
+            "SELECT group_concat(chat_id,' ') FROM outbox WHERE id>5"
+        ),
+        "x4AFC7267656E x370038",
+        "a chat that no destination can have keeps its bytes"
+    );
+    assert_eq!(
         ask(&db, "SELECT created_at FROM outbox WHERE id=1"),
         "1796020000.25"
     );
@@ -80,7 +88,7 @@ fn a_file_of_the_articles_code_is_adopted_with_every_row() {
     let waiting = runtime()
         .block_on(store.read(|db| waiting::all(db, START)))
         .expect("read");
-    assert_eq!(waiting.len(), 3, "{waiting:?}");
+    assert_eq!(waiting.len(), 5, "{waiting:?}");
     assert!(
         waiting
             .iter()

@@ -47,6 +47,12 @@ CREATE TABLE outbox(
   created_at   REAL NOT NULL,
   updated_at   REAL,
   CONSTRAINT payload_is_an_object   CHECK(json_valid(payload) AND json_type(payload)='object'),
+  -- So a destination always equals itself, in SQL and outside. The lengths differ when a NUL hides the rest.
+  CONSTRAINT destination_is_printable_ascii CHECK(
+    channel NOT GLOB '*[^ -~]*' AND length(channel)=length(CAST(channel AS BLOB)) AND
+    chat_id NOT GLOB '*[^ -~]*' AND length(chat_id)=length(CAST(chat_id AS BLOB)) AND
+    method  NOT GLOB '*[^ -~]*' AND length(method)=length(CAST(method AS BLOB))),
+  CONSTRAINT attempts_are_a_count   CHECK(attempts BETWEEN 0 AND 1000000000),
   CONSTRAINT leased_iff_epoch       CHECK((state='leased')=(lease_epoch IS NOT NULL)),
   CONSTRAINT folded_iff_parent      CHECK((state='folded')=(parent_id IS NOT NULL)),
   CONSTRAINT moved_iff_target       CHECK((state='moved')=(moved_to IS NOT NULL)),

@@ -4,7 +4,7 @@
 use super::{Db, StoreError};
 use crate::model::Timestamp;
 use crate::store::outbox::recover::LONGEST_BACKOFF;
-use rusqlite::types::Value;
+use crate::store::outbox::{optional_text, text};
 
 /// One rule, and the statement that finds what breaks it.
 #[derive(Debug)]
@@ -149,21 +149,11 @@ fn offences(db: &Db, invariant: &Invariant, now: Timestamp) -> Result<Vec<String
     let mut rows = statement.raw_query();
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let (place, what): (String, Value) = (row.get(0)?, row.get(1)?);
-        found.push(format!("{place}: {}", shown(what)));
+        let what = optional_text(row, 1)?.unwrap_or_else(|| "nothing".to_owned());
+        found.push(format!("{}: {what}", text(row, 0)?));
         if found.len() == SHOWN {
             break;
         }
     }
     Ok(found)
-}
-
-fn shown(value: Value) -> String {
-    match value {
-        Value::Null => "nothing".to_owned(),
-        Value::Integer(number) => number.to_string(),
-        Value::Real(number) => number.to_string(),
-        Value::Text(text) => text,
-        Value::Blob(bytes) => format!("{} bytes", bytes.len()),
-    }
 }

@@ -91,16 +91,18 @@ fn set_the_articles_table_aside(db: &Connection) -> Result<bool, StoreError> {
 }
 
 /// Its rows become ready under their own ids. A payload that is no JSON object is kept as the
-/// text of one: it was accepted once, so it is owed. Its `attempts` are not ours to continue.
+/// text of one, a chat that no destination can have as 'x' and its bytes: it was accepted once, so
+/// it is owed. Its `attempts` are not ours to continue.
 fn adopt(db: &Connection) -> Result<(), StoreError> {
     const ADOPT: &str = "\
 INSERT INTO outbox(id,chat_id,payload,next_attempt,created_at)
-SELECT id, coalesce(CAST(chat_id AS TEXT),''),
+SELECT id, CASE WHEN chat GLOB '*[^ -~]*' OR length(chat)<>length(CAST(chat AS BLOB))
+                THEN 'x'||hex(chat) ELSE chat END,
        CASE WHEN json_valid(CAST(payload AS TEXT)) AND json_type(CAST(payload AS TEXT))='object'
             THEN CAST(payload AS TEXT)
             ELSE json_object('text',coalesce(CAST(payload AS TEXT),'')) END,
        CAST(coalesce(next_attempt,0) AS REAL), CAST(coalesce(created_at,0) AS REAL)
-  FROM article_outbox ORDER BY id";
+  FROM (SELECT *,coalesce(CAST(chat_id AS TEXT),'') AS chat FROM article_outbox) ORDER BY id";
     db.execute(ADOPT, [])?;
     let lost: i64 = db.query_row(
         "SELECT (SELECT count(*) FROM article_outbox)-(SELECT count(*) FROM outbox)",

@@ -1,5 +1,6 @@
 //! What a person asks first: what waits, since when, what is dead, and what runs.
 
+use super::outbox::{optional_text, text};
 use super::{Db, StoreError};
 use crate::model::{Destination, Priority, Timestamp};
 use rusqlite::{OptionalExtension, Row, named_params};
@@ -87,8 +88,8 @@ SELECT channel,chat_id,
     let rows = statement.query_map([], |row| {
         Ok(Backlog {
             destination: Destination {
-                channel: row.get(0)?,
-                chat_id: row.get(1)?,
+                channel: text(row, 0)?,
+                chat_id: text(row, 1)?,
             },
             waiting: [row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?],
             oldest: time(row, 6)?,
@@ -105,11 +106,11 @@ SELECT scope,key,max(next_at,blocked_until,paused_until) AS until,breaker,reason
     let mut statement = db.prepare(CLOSED)?;
     let rows = statement.query_map(named_params! {":now": now.unix_seconds()}, |row| {
         Ok(Gate {
-            scope: row.get(0)?,
-            key: row.get(1)?,
+            scope: text(row, 0)?,
+            key: text(row, 1)?,
             closed_until: time(row, 2)?,
-            breaker: row.get(3)?,
-            reason: row.get(4)?,
+            breaker: text(row, 3)?,
+            reason: optional_text(row, 4)?,
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)

@@ -112,7 +112,7 @@ fn rows(db: &Db) -> Result<Rows, StoreError> {
     let mut statement = db.prepare("SELECT state,count(*) FROM outbox GROUP BY state")?;
     let mut found = statement.query([])?;
     while let Some(row) = found.next()? {
-        let (state, count): (String, i64) = (row.get(0)?, row.get(1)?);
+        let (state, count) = (super::outbox::text(row, 0)?, row.get(1)?);
         let place = match super::outbox::state(&state)? {
             crate::model::DeliveryState::Ready => &mut rows.ready,
             crate::model::DeliveryState::Leased => &mut rows.leased,

@@ -29,7 +29,7 @@ pub mod waiting;
 
 mod row;
 
-pub(in crate::store) use row::state;
+pub(in crate::store) use row::{optional_text, state, text};
 
 pub use claim::{Claim, claim, claim_each};
 pub use enqueue::{Enqueued, Notice, Owed, enqueue, notify};

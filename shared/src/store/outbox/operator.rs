@@ -111,7 +111,7 @@ fn shift(db: &Db, statement: &str, id: i64, now: Timestamp) -> Result<Moved, Sto
 }
 
 fn entry(row: &Row<'_>) -> Result<Entry, StoreError> {
-    let payload: String = row.get("payload")?;
+    let payload = row::text(row, "payload")?;
     let state: String = row.get("state")?;
     let priority: i64 = row.get("priority")?;
     Ok(Entry {
@@ -120,15 +120,15 @@ fn entry(row: &Row<'_>) -> Result<Entry, StoreError> {
         kind: row.get("kind")?,
         priority: Priority::from_rank(priority).unwrap_or(Priority::Normal),
         destination: Destination {
-            channel: row.get("channel")?,
-            chat_id: row.get("chat_id")?,
+            channel: row::text(row, "channel")?,
+            chat_id: row::text(row, "chat_id")?,
         },
         content: row::content(&payload),
         attempts: row.get("attempts")?,
         created_at: Timestamp::from_unix_seconds(row.get("created_at")?),
         due_at: Timestamp::from_unix_seconds(row.get("due_at")?),
-        last_error: row.get("last_error")?,
-        message_id: row.get("message_id")?,
+        last_error: row::optional_text(row, "last_error")?,
+        message_id: row::optional_text(row, "message_id")?,
     })
 }
 
@@ -138,7 +138,7 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
         n: row.get(0)?,
         started_at: Timestamp::from_unix_seconds(row.get(1)?),
         ended_at: ended_at.map(Timestamp::from_unix_seconds),
-        outcome: row.get(3)?,
-        detail: row.get(4)?,
+        outcome: row::optional_text(row, 3)?,
+        detail: row::optional_text(row, 4)?,
     })
 }

@@ -4,7 +4,8 @@ use crate::model::{
     Alert, Content, Delivery, DeliveryKind, DeliveryState, Destination, Priority, Timestamp,
 };
 use crate::store::{Db, StoreError};
-use rusqlite::{Row, named_params};
+use rusqlite::types::ValueRef;
+use rusqlite::{Row, RowIndex, named_params};
 
 /// The columns that [`delivery`] reads, in its order.
 pub(super) const COLUMNS: &str =
@@ -31,12 +32,32 @@ pub(super) fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
         id: row.get(0)?,
         kind: row.get(1)?,
         destination: Destination {
-            channel: row.get(2)?,
-            chat_id: row.get(3)?,
+            channel: text(row, 2)?,
+            chat_id: text(row, 3)?,
         },
         priority: row.get(4)?,
-        payload: row.get(5)?,
+        payload: text(row, 5)?,
         owed_since: row.get(6)?,
+    })
+}
+
+/// A text column as a person reads it. SQLite takes any bytes for text, and a script in an old
+/// locale writes Latin-1: a character that cannot be read must not keep its alert from going out.
+pub(in crate::store) fn text<I: RowIndex>(row: &Row<'_>, column: I) -> rusqlite::Result<String> {
+    Ok(optional_text(row, column)?.unwrap_or_default())
+}
+
+/// The same for a column that may be NULL.
+pub(in crate::store) fn optional_text<I: RowIndex>(
+    row: &Row<'_>,
+    column: I,
+) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(number) => Some(number.to_string()),
+        ValueRef::Text(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Blob(bytes) => Some(format!("{} bytes", bytes.len())),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Settle: the holder of a lease, and nobody else, writes what came of its attempt.
 
 use super::enqueue::{Notice, notify, to_json};
+use super::row;
 use crate::model::{
     Alert, Delivery, DeliveryKind, Destination, Fault, Lease, Receipt, Settlement, Severity,
     Timestamp,
@@ -173,7 +174,8 @@ fn count_deaths(db: &Db, notice: i64) -> Result<(), StoreError> {
     let (deaths, first, place, reason): (i64, i64, String, String) = db
         .prepare_cached(DEATHS)?
         .query_row(named_params! {":notice": notice}, |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+            let (place, reason) = (row::text(row, 2)?, row::text(row, 3)?);
+            Ok((row.get(0)?, row.get(1)?, place, reason))
         })?;
     let payload = to_json(&death_alert(deaths, first, &place, &reason))?;
     db.prepare_cached("UPDATE outbox SET payload=:payload WHERE id=:notice")?
