@@ -134,3 +134,46 @@ fn attempts_beyond_any_count_are_refused() {
         assert!(said.contains("attempts_are_a_count"), "{said}");
     }
 }
+
+/// Ids and keys with which a row would stand in the way of what is owed later.
+const IN_THE_WAY: [(&str, &str); 6] = [
+    ("id=-1", "CHECK constraint failed: id"),
+    ("id=0", "CHECK constraint failed: id"),
+    ("id=9223372036854775807", "leaves no room"),
+    ("id=9000000000000000000", "leaves no room"),
+    ("idempotency_key='a:1:screen:-'", "our_keys_name_our_rows"),
+    (
+        "idempotency_key='n:seeded:1:screen:-'",
+        "our_keys_name_our_rows",
+    ),
+];
+
+#[test]
+fn no_row_of_a_stranger_stands_in_the_way_of_a_later_alert() {
+    let world = World::new();
+    for (given, said) in IN_THE_WAY {
+        let (column, value) = given.split_once('=').expect("a column and its value");
+        let insert = format!(
+            "INSERT INTO outbox({column},chat_id,payload,created_at) VALUES({value},'7','{{}}',0)"
+        );
+        let error = world.stranger().execute(&insert, []).expect_err(&insert);
+        assert!(error.to_string().contains(said), "{insert}: {error}");
+    }
+    world.enqueue("a", &to("screen", "-"), Priority::Critical);
+    assert_eq!(world.ask("SELECT id||kind FROM outbox"), "1alert");
+    world.all_invariants_hold();
+}
+
+#[test]
+fn a_stranger_may_choose_an_id_and_a_key_of_his_own() {
+    let world = World::new();
+    let insert = "INSERT OR IGNORE INTO outbox(id,idempotency_key,chat_id,payload,created_at) VALUES(70,'backup:monday','7','{}',0)";
+    for _ in 0..2 {
+        world.stranger().execute(insert, []).expect("inserted once");
+    }
+    world.enqueue("a", &to("screen", "-"), Priority::High);
+    assert_eq!(
+        world.ask("SELECT group_concat(id||kind,' ') FROM outbox"),
+        "70raw 71alert"
+    );
+}

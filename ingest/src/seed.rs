@@ -33,7 +33,7 @@ pub(crate) async fn tell(
     store
         .write(move |db| {
             feeds::seed_told(db, &ids, now)?;
-            Ok(usize::from(outbox::notify(db, &notice, now)?.is_some()))
+            Ok(usize::from(outbox::notify(db, &notice, now)?.new))
         })
         .await
 }

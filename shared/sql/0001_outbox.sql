@@ -5,7 +5,7 @@
 -- works as it stands and is delivered.
 
 CREATE TABLE alert(
-  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  id         INTEGER PRIMARY KEY AUTOINCREMENT CHECK(id BETWEEN 1 AND 9000000000000000000),
   dedup_key  TEXT NOT NULL UNIQUE,
   payload    TEXT NOT NULL,                    -- the Alert as JSON
   severity   TEXT NOT NULL,
@@ -21,7 +21,8 @@ CREATE TABLE alert(
 CREATE INDEX alert_created ON alert(created_at);
 
 CREATE TABLE outbox(
-  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  -- Triggers see -1 for an id that is left to us, so no row may have it.
+  id           INTEGER PRIMARY KEY AUTOINCREMENT CHECK(id BETWEEN 1 AND 9000000000000000000),
   idempotency_key TEXT UNIQUE,                 -- 'a:<alert>:<channel>:<chat>' | 'n:<event>:<about>:<channel>:<chat>'
   kind         TEXT NOT NULL DEFAULT 'raw' CHECK(kind IN('raw','alert','digest','notice')),
   alert_id     INTEGER REFERENCES alert(id),
@@ -53,6 +54,10 @@ CREATE TABLE outbox(
     chat_id NOT GLOB '*[^ -~]*' AND length(chat_id)=length(CAST(chat_id AS BLOB)) AND
     method  NOT GLOB '*[^ -~]*' AND length(method)=length(CAST(method AS BLOB))),
   CONSTRAINT attempts_are_a_count   CHECK(attempts BETWEEN 0 AND 1000000000),
+  -- A row under a key of ours that is not ours would stand in the way of what is owed.
+  CONSTRAINT our_keys_name_our_rows CHECK(idempotency_key IS NULL
+    OR ((kind='notice' OR idempotency_key NOT GLOB 'n:*')
+      AND (idempotency_key NOT GLOB 'a:[0-9]*' OR coalesce(idempotency_key GLOB 'a:'||alert_id||':*',0)))),
   CONSTRAINT leased_iff_epoch       CHECK((state='leased')=(lease_epoch IS NOT NULL)),
   CONSTRAINT folded_iff_parent      CHECK((state='folded')=(parent_id IS NOT NULL)),
   CONSTRAINT moved_iff_target       CHECK((state='moved')=(moved_to IS NOT NULL)),
@@ -115,8 +120,10 @@ CREATE TRIGGER row_is_counted_in AFTER INSERT ON outbox
 CREATE TRIGGER row_is_counted_out AFTER DELETE ON outbox
   BEGIN UPDATE ledger SET n=n+1 WHERE name='outbox_pruned'; DELETE FROM attempt WHERE outbox_id=OLD.id; END;
 
+CREATE TRIGGER ids_leave_room BEFORE INSERT ON outbox WHEN NEW.id>1000000000000000
+  BEGIN SELECT RAISE(ABORT,'outbox: an id this large leaves no room for the next ones; leave it out'); END;
 CREATE TRIGGER rows_are_never_replaced BEFORE INSERT ON outbox
-  WHEN EXISTS(SELECT 1 FROM outbox WHERE id=NEW.id)
+  WHEN (NEW.id>0 AND EXISTS(SELECT 1 FROM outbox WHERE id=NEW.id))
     OR EXISTS(SELECT 1 FROM outbox WHERE idempotency_key=NEW.idempotency_key)
   BEGIN SELECT RAISE(IGNORE); END;
 CREATE TRIGGER rows_start_ready BEFORE INSERT ON outbox WHEN NEW.state<>'ready'

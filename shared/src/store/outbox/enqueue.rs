@@ -3,6 +3,7 @@
 use crate::model::{Alert, Destination, Priority, Timestamp};
 use crate::store::{Db, StoreError};
 use rusqlite::{OptionalExtension, named_params};
+use std::collections::BTreeSet;
 
 /// An alert and where it must go.
 #[derive(Clone, Debug)]
@@ -11,7 +12,7 @@ pub struct Owed {
     pub dedup_key: String,
     pub alert: Alert,
     pub priority: Priority,
-    /// One row each. Empty only together with `not_owed`.
+    /// One row each, named twice or not. Empty only together with `not_owed`.
     pub to: Vec<Destination>,
     /// Why nobody is owed this alert.
     pub not_owed: Option<String>,
@@ -50,7 +51,8 @@ ON CONFLICT(idempotency_key) DO NOTHING";
 /// Accepts an alert: once this commits it is owed until it is delivered or a person says otherwise.
 ///
 /// # Errors
-/// `Bug` when nobody is owed it and no reason is given: such an alert would vanish silently.
+/// `Bug` when nobody is owed it and no reason is given, or when a destination gets no row: such an
+/// alert would vanish silently.
 pub fn enqueue(db: &Db, owed: &Owed, now: Timestamp) -> Result<Enqueued, StoreError> {
     if owed.to.is_empty() != owed.not_owed.is_some() {
         return Err(StoreError::Bug(format!(
@@ -71,15 +73,24 @@ pub fn enqueue(db: &Db, owed: &Owed, now: Timestamp) -> Result<Enqueued, StoreEr
     if seen > 1 {
         return Ok(Enqueued::Known { alert_id });
     }
-    let mut rows = 0;
-    for destination in &owed.to {
-        rows += db.prepare_cached(ROW)?.execute(named_params! {
+    let to: BTreeSet<&Destination> = owed.to.iter().collect();
+    for destination in &to {
+        let rows = db.prepare_cached(ROW)?.execute(named_params! {
             ":key": format!("a:{alert_id}:{}:{}", destination.channel, destination.chat_id),
             ":alert": alert_id, ":channel": destination.channel, ":chat": destination.chat_id,
             ":payload": payload, ":priority": owed.priority.rank(), ":now": now.unix_seconds(),
         })?;
+        if rows != 1 {
+            return Err(StoreError::Bug(format!(
+                "alert {} got no row for {destination}",
+                owed.dedup_key
+            )));
+        }
     }
-    Ok(Enqueued::New { alert_id, rows })
+    Ok(Enqueued::New {
+        alert_id,
+        rows: to.len(),
+    })
 }
 
 /// Something watchalert says about itself.
@@ -92,27 +103,44 @@ pub struct Notice {
     pub alert: Alert,
 }
 
+/// The row of a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notified {
+    pub id: i64,
+    /// `false`: it had been told before.
+    pub new: bool,
+}
+
+const TOLD: &str = "SELECT id FROM outbox WHERE idempotency_key=:key";
+
 const NOTICE: &str = "\
 INSERT INTO outbox(idempotency_key,kind,channel,chat_id,payload,priority,next_attempt,created_at)
-VALUES(:key,'notice',:channel,:chat,:payload,:priority,:now,:now)
-ON CONFLICT(idempotency_key) DO NOTHING RETURNING id";
+VALUES(:key,'notice',:channel,:chat,:payload,:priority,:now,:now) RETURNING id";
 
-/// Enqueues a notice. `None`: it had been told before.
-pub fn notify(db: &Db, notice: &Notice, now: Timestamp) -> Result<Option<i64>, StoreError> {
+/// Enqueues a notice, once.
+pub fn notify(db: &Db, notice: &Notice, now: Timestamp) -> Result<Notified, StoreError> {
     let to = &notice.to;
-    let priority = notice.alert.severity.priority().unwrap_or(Priority::Low);
-    let id = db
-        .prepare_cached(NOTICE)?
-        .query_row(
-            named_params! {
-                ":key": format!("n:{}:{}:{}:{}", notice.event, notice.about, to.channel, to.chat_id),
-                ":channel": to.channel, ":chat": to.chat_id, ":payload": to_json(&notice.alert)?,
-                ":priority": priority.rank(), ":now": now.unix_seconds(),
-            },
-            |row| row.get(0),
-        )
+    let key = format!(
+        "n:{}:{}:{}:{}",
+        notice.event, notice.about, to.channel, to.chat_id
+    );
+    let told = db
+        .prepare_cached(TOLD)?
+        .query_row(named_params! {":key": key}, |row| row.get(0))
         .optional()?;
-    Ok(id)
+    if let Some(id) = told {
+        return Ok(Notified { id, new: false });
+    }
+    let priority = notice.alert.severity.priority().unwrap_or(Priority::Low);
+    let id = db.prepare_cached(NOTICE)?.query_row(
+        named_params! {
+            ":key": key, ":channel": to.channel, ":chat": to.chat_id,
+            ":payload": to_json(&notice.alert)?, ":priority": priority.rank(),
+            ":now": now.unix_seconds(),
+        },
+        |row| row.get(0),
+    )?;
+    Ok(Notified { id, new: true })
 }
 
 pub(super) fn to_json(alert: &Alert) -> Result<String, StoreError> {

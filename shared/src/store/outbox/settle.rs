@@ -119,7 +119,7 @@ fn bury(
     // A notice about a dead notice would go round in circles: log and status tell of it.
     let notices = notices.filter(|_| delivery.kind != DeliveryKind::Notice);
     let notice = match notices {
-        Some(to) => Some(death_notice(db, delivery, reason, to, now)?),
+        Some(to) => Some(death_notice(db, lease, reason, to, now)?),
         None => None,
     };
     let changed = db.prepare_cached(DEAD)?.execute(named_params! {
@@ -141,11 +141,12 @@ SELECT id FROM outbox WHERE state='ready' AND channel=:channel AND chat_id=:chat
 
 fn death_notice(
     db: &Db,
-    delivery: &Delivery,
+    lease: &Lease<Delivery>,
     reason: &str,
     to: &Destination,
     now: Timestamp,
 ) -> Result<i64, StoreError> {
+    let delivery = lease.held();
     let open: Option<i64> = db
         .prepare_cached(OPEN_NOTICE)?
         .query_row(
@@ -159,11 +160,11 @@ fn death_notice(
     let notice = Notice {
         event: "dead".to_owned(),
         // A row that is revived and dies again is told again.
-        about: format!("{}.{}", delivery.id, now.unix_millis()),
+        about: format!("{}.{}", delivery.id, lease.attempt()),
         to: to.clone(),
         alert: death_alert(1, delivery.id, &delivery.destination.to_string(), reason),
     };
-    notify(db, &notice, now)?.ok_or_else(|| StoreError::Bug("the same death twice".to_owned()))
+    Ok(notify(db, &notice, now)?.id)
 }
 
 const DEATHS: &str = "\
@@ -178,7 +179,7 @@ fn count_deaths(db: &Db, notice: i64) -> Result<(), StoreError> {
             Ok((row.get(0)?, row.get(1)?, place, reason))
         })?;
     let payload = to_json(&death_alert(deaths, first, &place, &reason))?;
-    db.prepare_cached("UPDATE outbox SET payload=:payload WHERE id=:notice")?
+    db.prepare_cached("UPDATE outbox SET payload=:payload WHERE id=:notice AND state='ready'")?
         .execute(named_params! {":payload": payload, ":notice": notice})?;
     Ok(())
 }
