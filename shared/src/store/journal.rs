@@ -5,7 +5,7 @@ use super::{Db, StoreError, beside};
 use crate::model::Timestamp;
 use rusqlite::named_params;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -19,33 +19,81 @@ pub struct Completion {
 }
 
 const SUFFIX: &str = ".unsettled";
+/// Room that is taken while there is some, and becomes the journal when there is none.
+const SPARE: &str = ".unsettled.spare";
+/// Enough for the completions of all flights, several times over.
+const SPARE_BYTES: usize = 64 * 1024;
 
-/// Writes the journal, one JSON object a line, so that it survives a power cut.
-pub fn write(database: &Path, completions: &[Completion]) -> io::Result<()> {
-    let fresh = beside(database, ".unsettled.new");
-    let mut file = File::create(&fresh)?;
-    for completion in completions {
-        let line = serde_json::to_string(completion).map_err(io::Error::other)?;
-        writeln!(file, "{line}")?;
+/// Takes the room that [`write`] needs on a full disk. Call it at each start of the sender.
+pub fn reserve(database: &Path) -> io::Result<()> {
+    let spare = beside(database, SPARE);
+    let enough = u64::try_from(SPARE_BYTES).unwrap_or(u64::MAX);
+    if spare.metadata().is_ok_and(|found| found.len() >= enough) {
+        return Ok(());
     }
-    file.sync_all()?;
-    fs::rename(&fresh, beside(database, SUFFIX))?;
+    // Real blocks, not a hole; and lines that say nothing, should anybody read them.
+    let filled = File::create(&spare).and_then(|mut file| {
+        file.write_all(&[b'\n'; SPARE_BYTES])?;
+        file.sync_all()
+    });
+    if filled.is_err() {
+        drop(fs::remove_file(&spare));
+    }
+    filled?;
+    sync_folder(database)
+}
+
+/// Writes the journal, one JSON object a line, so that it survives a power cut: into the room that
+/// was reserved, else into a new file.
+pub fn write(database: &Path, completions: &[Completion]) -> io::Result<()> {
+    let mut lines = Vec::new();
+    for completion in completions {
+        serde_json::to_writer(&mut lines, completion)?;
+        lines.push(b'\n');
+    }
+    let spare = beside(database, SPARE);
+    let written = match overwrite(&spare, &lines) {
+        Ok(()) => spare,
+        Err(_no_room_reserved) => {
+            let fresh = beside(database, ".unsettled.new");
+            let mut file = File::create(&fresh)?;
+            file.write_all(&lines)?;
+            file.sync_all()?;
+            fresh
+        }
+    };
+    fs::rename(written, beside(database, SUFFIX))?;
+    sync_folder(database)
+}
+
+/// In place: the blocks are there already.
+fn overwrite(spare: &Path, lines: &[u8]) -> io::Result<()> {
+    if lines.len() > SPARE_BYTES {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    let mut file = OpenOptions::new().write(true).open(spare)?;
+    file.write_all(lines)?;
+    file.set_len(u64::try_from(lines.len()).unwrap_or(u64::MAX))?;
+    file.sync_all()
+}
+
+fn sync_folder(database: &Path) -> io::Result<()> {
     match database
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
     {
         Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
+        None => File::open(".")?.sync_all(),
     }
 }
 
 /// What the last sender left. A line that cannot be read is skipped: its row is then resent and
 /// marked, as after a crash.
 pub fn read(database: &Path) -> io::Result<Vec<Completion>> {
-    match fs::read_to_string(beside(database, SUFFIX)) {
-        Ok(text) => Ok(text
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok())
+    match fs::read(beside(database, SUFFIX)) {
+        Ok(bytes) => Ok(bytes
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
             .collect()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
