@@ -33,7 +33,7 @@ pub fn reserve(database: &Path) -> io::Result<()> {
     }
     // Real blocks, not a hole; and lines that say nothing, should anybody read them.
     let filled = File::create(&spare).and_then(|mut file| {
-        file.write_all(&[b'\n'; SPARE_BYTES])?;
+        file.write_all(&vec![b'\n'; SPARE_BYTES])?;
         file.sync_all()
     });
     if filled.is_err() {
