@@ -18,7 +18,7 @@ CREATE TABLE alert(
   CONSTRAINT payload_is_an_object CHECK(json_valid(payload) AND json_type(payload)='object')
 ) STRICT;
 
-CREATE INDEX alert_created ON alert(created_at);
+CREATE INDEX alert_not_owed ON alert(created_at) WHERE not_owed IS NOT NULL;
 
 CREATE TABLE outbox(
   -- Triggers see -1 for an id that is left to us, so no row may have it.
@@ -151,6 +151,11 @@ CREATE TRIGGER alerts_are_immutable BEFORE UPDATE OF id,dedup_key,payload,severi
   BEGIN SELECT RAISE(ABORT,'alert: an accepted alert never changes'); END;
 CREATE TRIGGER owed_alerts_stay BEFORE DELETE ON alert WHEN EXISTS(SELECT 1 FROM outbox WHERE alert_id=OLD.id)
   BEGIN SELECT RAISE(ABORT,'alert: its rows in the outbox go first'); END;
+
+-- Whoever prunes, and whatever its clock said: no alert stays behind without a row or a reason.
+CREATE TRIGGER alert_leaves_with_its_last_row AFTER DELETE ON outbox
+  WHEN OLD.alert_id IS NOT NULL AND NOT EXISTS(SELECT 1 FROM outbox WHERE alert_id=OLD.alert_id)
+  BEGIN DELETE FROM alert WHERE id=OLD.alert_id; END;
 
 -- For the sqlite3 prompt: what waits, what is dead, what went out lately.
 CREATE VIEW queue AS

@@ -35,6 +35,9 @@ CREATE INDEX item_link    ON item(feed_id,link_key) WHERE link_key IS NOT NULL;
 CREATE INDEX item_pending ON item(id)       WHERE state='pending';
 CREATE INDEX item_alert   ON item(alert_id) WHERE alert_id IS NOT NULL;
 
+CREATE TRIGGER items_outlive_their_alert AFTER DELETE ON alert
+  BEGIN UPDATE item SET alert_pruned=1 WHERE alert_id=OLD.id; END;
+
 CREATE TABLE heartbeat(
   name TEXT PRIMARY KEY, started_at REAL, finished_at REAL, report TEXT
 ) STRICT, WITHOUT ROWID;

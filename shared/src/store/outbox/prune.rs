@@ -25,26 +25,20 @@ DELETE FROM outbox WHERE id IN(
     AND NOT EXISTS(SELECT 1 FROM outbox WHERE told_by=member.id)
   LIMIT :limit)";
 
-/// Alerts of which no row is left.
-const ALERTS: &str = "\
-SELECT id FROM alert WHERE created_at<:before
-   AND NOT EXISTS(SELECT 1 FROM outbox WHERE alert_id=alert.id) ORDER BY id LIMIT :limit";
+/// An alert leaves with its last row, by a trigger; this is for those that never had one.
+const NOT_OWED: &str = "\
+DELETE FROM alert WHERE id IN(
+ SELECT id FROM alert WHERE not_owed IS NOT NULL AND created_at<:before
+    AND NOT EXISTS(SELECT 1 FROM outbox WHERE alert_id=alert.id)
+  ORDER BY created_at LIMIT :limit)";
 
 /// Deletes what finished before `before`. Returns how many rows left; call again until it is 0.
 pub fn prune(db: &Db, before: Timestamp) -> Result<usize, StoreError> {
     let before = before.unix_seconds();
     let values = named_params! {":before": before, ":limit": AT_ONCE};
-    let mut gone = db.prepare_cached(FOLDED)?.execute(values)?;
-    gone += db.prepare_cached(FINISHED)?.execute(values)?;
-    let alerts: Vec<i64> = db
-        .prepare_cached(ALERTS)?
-        .query_map(values, |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    for id in &alerts {
-        db.prepare_cached("UPDATE item SET alert_pruned=1 WHERE alert_id=:id")?
-            .execute(named_params! {":id": id})?;
-        db.prepare_cached("DELETE FROM alert WHERE id=:id")?
-            .execute(named_params! {":id": id})?;
+    let mut gone = 0;
+    for statement in [FOLDED, FINISHED, NOT_OWED] {
+        gone += db.prepare_cached(statement)?.execute(values)?;
     }
-    Ok(gone + alerts.len())
+    Ok(gone)
 }
