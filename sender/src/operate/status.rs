@@ -31,7 +31,7 @@ pub fn run(
     let viewer = Viewer::open(path)?;
     let seen = Seen {
         status: viewer.read(|db| status::status(db, now))?,
-        heartbeat: viewer.read(|db| heartbeats::read(db, path))?,
+        heartbeat: viewer.read(|db| heartbeats::read(db, path, now))?,
         sender: lock::holder(&beside(path, ".sender")),
         now,
     };

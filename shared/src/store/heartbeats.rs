@@ -6,6 +6,7 @@ use rusqlite::{OptionalExtension, named_params};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 /// When ticks happened; `None` for what never did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +20,7 @@ const TICK: &str = "tick";
 pub fn tick_started(db: &Db, now: Timestamp) -> Result<(), StoreError> {
     const STARTED: &str = "\
 INSERT INTO heartbeat(name,started_at) VALUES(:name,:now)
-ON CONFLICT(name) DO UPDATE SET started_at=max(coalesce(started_at,0),:now)";
+ON CONFLICT(name) DO UPDATE SET started_at=:now";
     db.prepare_cached(STARTED)?
         .execute(named_params! {":name": TICK, ":now": now.unix_seconds()})?;
     Ok(())
@@ -51,10 +52,14 @@ pub fn tick(db: &Db) -> Result<Heartbeat, StoreError> {
     Ok(found.unwrap_or_default())
 }
 
-/// The row and the file together: the later word counts.
-pub fn read(db: &Db, database: &Path) -> Result<Heartbeat, StoreError> {
+/// A file further ahead than this was written under a wrong clock.
+const AHEAD: Duration = Duration::from_mins(1);
+
+/// The row and the file together: the later word counts, unless no clock has come that far.
+pub fn read(db: &Db, database: &Path, now: Timestamp) -> Result<Heartbeat, StoreError> {
     let mut heartbeat = tick(db)?;
-    heartbeat.started_at = heartbeat.started_at.max(file(database));
+    let file = file(database).filter(|time| *time <= now + AHEAD);
+    heartbeat.started_at = heartbeat.started_at.max(file);
     Ok(heartbeat)
 }
 

@@ -5,6 +5,7 @@ use super::{Db, StoreError};
 use crate::model::Timestamp;
 use crate::store::outbox::recover::LONGEST_BACKOFF;
 use crate::store::outbox::{optional_text, text};
+use std::time::Duration;
 
 /// One rule, and the statement that finds what breaks it.
 #[derive(Debug)]
@@ -27,6 +28,9 @@ pub struct Violation {
 
 /// Offences that are reported of one invariant.
 pub const SHOWN: usize = 5;
+
+/// Who checks takes his time first and reads the file then: a wait may be written in between.
+const SLACK: Duration = Duration::from_mins(1);
 
 pub const ALL: [Invariant; 12] = [
     Invariant {
@@ -144,7 +148,8 @@ pub fn check(db: &Db, now: Timestamp) -> Result<Vec<Violation>, StoreError> {
 fn offences(db: &Db, invariant: &Invariant, now: Timestamp) -> Result<Vec<String>, StoreError> {
     let mut statement = db.prepare_cached(invariant.sql)?;
     if let Some(index) = statement.parameter_index(":latest")? {
-        statement.raw_bind_parameter(index, (now + LONGEST_BACKOFF).unix_seconds())?;
+        let latest = now + LONGEST_BACKOFF + SLACK;
+        statement.raw_bind_parameter(index, latest.unix_seconds())?;
     }
     let mut rows = statement.raw_query();
     let mut found = Vec::new();

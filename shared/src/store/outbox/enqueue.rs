@@ -43,9 +43,10 @@ INSERT INTO alert(dedup_key,payload,severity,title,source,link,not_owed,created_
 VALUES(:key,:payload,:severity,:title,:source,:link,:not_owed,:now)
 ON CONFLICT(dedup_key) DO UPDATE SET seen=seen+1 RETURNING id,seen";
 
+/// `next_attempt` is 0, "at once", and not the time: that may be of a clock that runs ahead.
 const ROW: &str = "\
 INSERT INTO outbox(idempotency_key,kind,alert_id,channel,chat_id,payload,priority,next_attempt,created_at)
-VALUES(:key,'alert',:alert,:channel,:chat,:payload,:priority,:now,:now)
+VALUES(:key,'alert',:alert,:channel,:chat,:payload,:priority,0,:now)
 ON CONFLICT(idempotency_key) DO NOTHING";
 
 /// Accepts an alert: once this commits it is owed until it is delivered or a person says otherwise.
@@ -73,14 +74,17 @@ pub fn enqueue(db: &Db, owed: &Owed, now: Timestamp) -> Result<Enqueued, StoreEr
     if seen > 1 {
         return Ok(Enqueued::Known { alert_id });
     }
-    let to: BTreeSet<&Destination> = owed.to.iter().collect();
-    for destination in &to {
-        let rows = db.prepare_cached(ROW)?.execute(named_params! {
+    let mut served = BTreeSet::new();
+    for destination in &owed.to {
+        if !served.insert(destination) {
+            continue;
+        }
+        let written = db.prepare_cached(ROW)?.execute(named_params! {
             ":key": format!("a:{alert_id}:{}:{}", destination.channel, destination.chat_id),
             ":alert": alert_id, ":channel": destination.channel, ":chat": destination.chat_id,
             ":payload": payload, ":priority": owed.priority.rank(), ":now": now.unix_seconds(),
         })?;
-        if rows != 1 {
+        if written != 1 {
             return Err(StoreError::Bug(format!(
                 "alert {} got no row for {destination}",
                 owed.dedup_key
@@ -89,7 +93,7 @@ pub fn enqueue(db: &Db, owed: &Owed, now: Timestamp) -> Result<Enqueued, StoreEr
     }
     Ok(Enqueued::New {
         alert_id,
-        rows: to.len(),
+        rows: served.len(),
     })
 }
 
@@ -115,7 +119,7 @@ const TOLD: &str = "SELECT id FROM outbox WHERE idempotency_key=:key";
 
 const NOTICE: &str = "\
 INSERT INTO outbox(idempotency_key,kind,channel,chat_id,payload,priority,next_attempt,created_at)
-VALUES(:key,'notice',:channel,:chat,:payload,:priority,:now,:now) RETURNING id";
+VALUES(:key,'notice',:channel,:chat,:payload,:priority,0,:now) RETURNING id";
 
 /// Enqueues a notice, once.
 pub fn notify(db: &Db, notice: &Notice, now: Timestamp) -> Result<Notified, StoreError> {

@@ -1,0 +1,155 @@
+//! Clocks that were wrong for a while: nothing that was written then is lost, late or in the way.
+
+use shared::model::{Blame, Priority, Settlement, Timestamp};
+use shared::store::outbox::{self, Claim, Notice, prune};
+use shared::store::{heartbeats, invariants};
+use std::time::Duration;
+use watchalert_tests::world::{START, World, alert, fault, owed, receipt, to};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Prunes until nothing is left to prune; returns how many transactions it took.
+fn pruned(world: &World, before: Timestamp) -> usize {
+    let mut rounds = 0;
+    while world
+        .write(move |db| prune::prune(db, before))
+        .expect("pruned")
+        > 0
+    {
+        rounds += 1;
+    }
+    rounds
+}
+
+#[test]
+fn the_books_balance_after_the_prune_of_what_was_made_under_a_fast_clock() {
+    let world = World::new();
+    world.advance(DAY * 365);
+    world.enqueue("a", &to("screen", "-"), Priority::High);
+    world.clock.set_to(START);
+    let epoch = world.take_over();
+    let lease = world.lease(epoch, &to("screen", "-"));
+    world.settle(lease, receipt("m"), None).expect("settled");
+    world.advance(DAY * 100);
+    assert_eq!(pruned(&world, world.clock.now().minus(DAY * 90)), 1);
+    assert_eq!(world.ask("SELECT count(*) FROM outbox"), "0");
+    assert_eq!(world.ask("SELECT count(*) FROM alert"), "0");
+    world.all_invariants_hold();
+}
+
+#[test]
+fn an_alert_that_nobody_was_owed_is_pruned_by_its_age() {
+    let world = World::new();
+    let mut silent = owed("one", &to("screen", "-"), Priority::Low);
+    silent.to.clear();
+    silent.not_owed = Some("silenced".to_owned());
+    let now = world.clock.now();
+    world
+        .write(move |db| outbox::enqueue(db, &silent, now))
+        .expect("a reason is enough");
+    assert_eq!(pruned(&world, now), 0);
+    assert_eq!(pruned(&world, now + Duration::from_secs(1)), 1);
+    assert_eq!(world.ask("SELECT count(*) FROM alert"), "0");
+    world.all_invariants_hold();
+}
+
+#[test]
+fn an_alert_leaves_with_its_last_row_whoever_deletes_it() {
+    let world = World::new();
+    let mut both = owed("one", &to("screen", "-"), Priority::High);
+    both.to.push(to("other", "-"));
+    let now = world.clock.now();
+    world
+        .write(move |db| outbox::enqueue(db, &both, now))
+        .expect("enqueued");
+    let epoch = world.take_over();
+    for channel in ["screen", "other"] {
+        let lease = world.lease(epoch, &to(channel, "-"));
+        world.settle(lease, receipt("m"), None).expect("settled");
+    }
+    world
+        .stranger()
+        .execute_batch(
+            "INSERT INTO feed(url) VALUES('https://example.org/feed');
+             INSERT INTO item(feed_id,dedup_key,title,summary,first_seen_at,last_seen_at,state,severity,alert_id)
+             VALUES(1,'k','t','',0,0,'judged','high',1)",
+        )
+        .expect("the item behind it");
+    for alerts in ["1", "0"] {
+        let delete = "DELETE FROM outbox WHERE id=(SELECT min(id) FROM outbox)";
+        world
+            .stranger()
+            .execute(delete, [])
+            .expect("finished rows may go");
+        assert_eq!(world.ask("SELECT count(*) FROM alert"), alerts);
+        world.all_invariants_hold();
+    }
+    assert_eq!(world.ask("SELECT alert_pruned FROM item"), "1");
+}
+
+#[test]
+fn what_was_enqueued_under_a_fast_clock_is_due_at_once() {
+    let world = World::new();
+    world.advance(DAY);
+    world.enqueue("a", &to("screen", "-"), Priority::Critical);
+    let notice = Notice {
+        event: "seeded".to_owned(),
+        about: "1".to_owned(),
+        to: to("other", "-"),
+        alert: alert("b", shared::model::Severity::Low),
+    };
+    let now = world.clock.now();
+    world
+        .write(move |db| outbox::notify(db, &notice, now))
+        .expect("told");
+    world.clock.set_to(START);
+    let epoch = world.take_over();
+    for channel in ["screen", "other"] {
+        world.lease(epoch, &to(channel, "-"));
+    }
+}
+
+#[test]
+fn a_heartbeat_under_a_fast_clock_does_not_hide_that_ticks_stopped() {
+    let world = World::new();
+    let (path, now) = (world.database(), world.clock.now());
+    for time in [now + DAY * 365, now] {
+        world
+            .write(move |db| heartbeats::tick_started(db, time))
+            .expect("written");
+    }
+    let read = |path: std::path::PathBuf, now| {
+        world
+            .read(move |db| heartbeats::read(db, &path, now))
+            .started_at
+    };
+    assert_eq!(read(path.clone(), now), Some(now));
+    for (ahead, counts) in [(30, true), (90, false), (86_400 * 365, false)] {
+        let file = now + Duration::from_secs(ahead);
+        heartbeats::write_file(&path, file).expect("written");
+        let seen = if counts { file } else { now };
+        assert_eq!(read(path.clone(), now), Some(seen), "{ahead} s ahead");
+    }
+}
+
+#[test]
+fn a_long_wait_that_is_written_while_somebody_checks_is_no_offence() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    world.enqueue("a", &screen, Priority::High);
+    let epoch = world.take_over();
+    let lease = world.lease(epoch, &screen);
+    let asked = world.clock.now();
+    world.advance(Duration::from_secs(59));
+    let at = world.clock.now() + outbox::recover::LONGEST_BACKOFF;
+    let settlement = Settlement::RetryAt(at, fault(Blame::Destination, false));
+    world.settle(lease, settlement, None).expect("settled");
+    assert!(matches!(world.claim(epoch, &screen), Claim::NotBefore(_)));
+    let checked = |now| world.read(move |db| invariants::check(db, now)).len();
+    assert_eq!(checked(asked), 0);
+    assert_eq!(
+        checked(asked.minus(Duration::from_secs(2))),
+        1,
+        "but no longer one"
+    );
+}
