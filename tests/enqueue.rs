@@ -1,0 +1,92 @@
+//! Enqueue: who is owed an alert gets one row, once, or the alert is not accepted.
+
+use shared::model::{Priority, Severity};
+use shared::store::StoreError;
+use shared::store::outbox::{self, Enqueued, Notice, Notified};
+use watchalert_tests::world::{World, alert, owed, to};
+
+#[test]
+fn the_same_story_is_one_alert_and_one_row() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    let first = world.enqueue("one", &screen, Priority::High);
+    let second = world.enqueue("one", &screen, Priority::High);
+    assert_eq!(first, second);
+    assert_eq!(world.ask("SELECT count(*) FROM outbox"), "1");
+    assert_eq!(world.ask("SELECT seen FROM alert"), "2");
+    world.all_invariants_hold();
+}
+
+#[test]
+fn an_alert_that_nobody_is_owed_must_say_why() {
+    let world = World::new();
+    let mut silent = owed("one", &to("screen", "-"), Priority::Low);
+    silent.to.clear();
+    let now = world.clock.now();
+    let refused = {
+        let silent = silent.clone();
+        world.write(move |db| outbox::enqueue(db, &silent, now))
+    };
+    assert!(matches!(refused, Err(StoreError::Bug(_))), "{refused:?}");
+    silent.not_owed = Some("silenced until noon".to_owned());
+    world
+        .write(move |db| outbox::enqueue(db, &silent, now))
+        .expect("a reason is enough");
+    world.all_invariants_hold();
+}
+
+#[test]
+fn a_destination_named_twice_gets_one_row() {
+    let world = World::new();
+    let mut twice = owed("one", &to("screen", "-"), Priority::Low);
+    twice.to.push(to("other", "-"));
+    twice.to.push(to("screen", "-"));
+    let now = world.clock.now();
+    let enqueued = world.write(move |db| outbox::enqueue(db, &twice, now));
+    assert_eq!(
+        enqueued,
+        Ok(Enqueued::New {
+            alert_id: 1,
+            rows: 2
+        })
+    );
+    world.all_invariants_hold();
+}
+
+#[test]
+fn an_alert_that_would_miss_a_destination_is_not_accepted_at_all() {
+    let world = World::new();
+    // With its checks off, even the prompt can take an alert's place beforehand.
+    world
+        .stranger()
+        .execute_batch(
+            "PRAGMA ignore_check_constraints=ON;
+             INSERT INTO outbox(idempotency_key,chat_id,payload,created_at) VALUES('a:1:screen:-','7','{}',0)",
+        )
+        .expect("inserted");
+    let (lost, now) = (
+        owed("one", &to("screen", "-"), Priority::Low),
+        world.clock.now(),
+    );
+    let refused = world.write(move |db| outbox::enqueue(db, &lost, now));
+    assert!(matches!(refused, Err(StoreError::Bug(_))), "{refused:?}");
+    assert_eq!(world.ask("SELECT count(*) FROM alert"), "0");
+    world.all_invariants_hold();
+}
+
+#[test]
+fn a_notice_is_told_once_and_keeps_its_row() {
+    let world = World::new();
+    let notice = Notice {
+        event: "seeded".to_owned(),
+        about: "1".to_owned(),
+        to: to("screen", "-"),
+        alert: alert("one", Severity::Low),
+    };
+    let now = world.clock.now();
+    let told = [true, false].map(|new| (notice.clone(), new));
+    for (notice, new) in told {
+        let told = world.write(move |db| outbox::notify(db, &notice, now));
+        assert_eq!(told, Ok(Notified { id: 1, new }));
+    }
+}
