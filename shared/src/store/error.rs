@@ -16,6 +16,8 @@ pub enum StoreError {
     NetworkFileSystem { path: PathBuf, kind: String },
     #[error("{} is not a SQLite database: state.path must name watchalert's own file", .0.display())]
     NotADatabase(PathBuf),
+    #[error("{} is a database of some other program ({why}): state.path must name watchalert's own file; this one was left as it is", .path.display())]
+    NotOurs { path: PathBuf, why: String },
     #[error("the database {} is damaged ({detail}): stop both programs, keep a copy of the file, then restore a backup or rebuild it with `sqlite3 FILE .recover`", .path.display())]
     Corrupt { path: PathBuf, detail: String },
     #[error("the database {} has schema {found}, newer than the {known} of this program: install the newer watchalert again", .path.display())]
@@ -71,6 +73,7 @@ impl StoreError {
             Self::Missing(_)
             | Self::NetworkFileSystem { .. }
             | Self::NotADatabase(_)
+            | Self::NotOurs { .. }
             | Self::Corrupt { .. }
             | Self::Newer { .. }
             | Self::Older { .. }
@@ -131,6 +134,7 @@ impl StoreError {
             Self::Full(_) => Self::Full(path),
             Self::ReadOnly(_) => Self::ReadOnly(path),
             Self::NotADatabase(_) => Self::NotADatabase(path),
+            Self::NotOurs { why, .. } => Self::NotOurs { path, why },
             Self::Disk { detail, .. } => Self::Disk { path, detail },
             Self::Corrupt { detail, .. } => Self::Corrupt { path, detail },
             Self::CannotOpen { why, .. } => Self::CannotOpen { path, why },

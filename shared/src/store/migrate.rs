@@ -1,9 +1,9 @@
 //! Brings the file to the schema of this program: once, under a lock, in one transaction a step.
 
 use super::error::StoreError;
-use super::open;
+use super::{adopt, open};
 use crate::platform::lock::LockFile;
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,6 +15,9 @@ const STEPS: [&str; 2] = [
 
 /// The schema that this program reads and writes (`PRAGMA user_version`).
 pub const SCHEMA: i64 = 2;
+
+/// Marks a file as ours (`PRAGMA application_id`): "watc".
+const APPLICATION: i32 = 0x7761_7463;
 
 const _: () = assert!(STEPS.len() == 2 && SCHEMA == 2, "a step without its number");
 
@@ -42,6 +45,7 @@ pub(super) fn migrate(path: &Path) -> Result<(), StoreError> {
 }
 
 fn bring_up_to_date(db: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let article = whose(db, path)? == Whose::Articles;
     let found = version(db)?;
     if found > SCHEMA {
         return Err(newer(path, found));
@@ -50,19 +54,61 @@ fn bring_up_to_date(db: &mut Connection, path: &Path) -> Result<(), StoreError> 
         return Ok(());
     }
     prepare_file(db)?;
+    // References of the article's other tables to its outbox lead to ours, under the same ids.
+    db.pragma_update(None, "foreign_keys", false)?;
     for (step, script) in (1..).zip(STEPS) {
         if step > found {
             let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let adopted = step == 1 && set_the_articles_table_aside(&transaction)?;
+            let adopted = article && step == 1;
+            if adopted {
+                adopt::set_aside(&transaction, &STEPS)?;
+            }
             transaction.execute_batch(script)?;
             if adopted {
-                adopt(&transaction)?;
+                adopt::take_in(&transaction)?;
             }
+            transaction.pragma_update(None, "application_id", APPLICATION)?;
             transaction.pragma_update(None, "user_version", step)?;
             transaction.commit()?;
         }
     }
     Ok(())
+}
+
+/// Who made a file, as far as we may touch it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Ours,
+    Articles,
+    Nobodys,
+}
+
+/// # Errors
+/// `NotOurs` for a file of some other program.
+fn whose(db: &Connection, path: &Path) -> Result<Whose, StoreError> {
+    let not_ours = |why: &str| StoreError::NotOurs {
+        path: path.to_owned(),
+        why: why.to_owned(),
+    };
+    if application(db)? == APPLICATION {
+        return Ok(Whose::Ours);
+    }
+    if version(db)? != 0 {
+        return Err(not_ours("it has a schema version and not our mark"));
+    }
+    let things: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if things == 0 {
+        return Ok(Whose::Nobodys);
+    }
+    if !adopt::is_the_articles(db)? {
+        return Err(not_ours("it has tables, and no outbox to adopt"));
+    }
+    match adopt::in_the_way(db, &STEPS)? {
+        None => Ok(Whose::Articles),
+        Some(name) => Err(not_ours(&format!(
+            "beside its outbox it has a `{name}` of its own, a name that watchalert needs"
+        ))),
+    }
 }
 
 /// What must stand before the first table: page reclaim in steps, and WAL.
@@ -75,47 +121,8 @@ fn prepare_file(db: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A file made by the article's code has an `outbox` without our states.
-fn set_the_articles_table_aside(db: &Connection) -> Result<bool, StoreError> {
-    let found = db
-        .query_row(
-            "SELECT 1 FROM sqlite_schema WHERE type='table' AND name='outbox'",
-            [],
-            |_| Ok(()),
-        )
-        .optional()?;
-    if found.is_some() {
-        db.execute_batch("ALTER TABLE outbox RENAME TO article_outbox")?;
-    }
-    Ok(found.is_some())
-}
-
-/// Its rows become ready under their own ids. A payload that is no JSON object is kept as the
-/// text of one, a chat that no destination can have as 'x' and its bytes: it was accepted once, so
-/// it is owed. Its `attempts` are not ours to continue.
-fn adopt(db: &Connection) -> Result<(), StoreError> {
-    const ADOPT: &str = "\
-INSERT INTO outbox(id,chat_id,payload,next_attempt,created_at)
-SELECT id, CASE WHEN chat GLOB '*[^ -~]*' OR length(chat)<>length(CAST(chat AS BLOB))
-                THEN 'x'||hex(chat) ELSE chat END,
-       CASE WHEN json_valid(CAST(payload AS TEXT)) AND json_type(CAST(payload AS TEXT))='object'
-            THEN CAST(payload AS TEXT)
-            ELSE json_object('text',coalesce(CAST(payload AS TEXT),'')) END,
-       CAST(coalesce(next_attempt,0) AS REAL), CAST(coalesce(created_at,0) AS REAL)
-  FROM (SELECT *,coalesce(CAST(chat_id AS TEXT),'') AS chat FROM article_outbox) ORDER BY id";
-    db.execute(ADOPT, [])?;
-    let lost: i64 = db.query_row(
-        "SELECT (SELECT count(*) FROM article_outbox)-(SELECT count(*) FROM outbox)",
-        [],
-        |row| row.get(0),
-    )?;
-    if lost != 0 {
-        return Err(StoreError::Bug(format!(
-            "adopting the old outbox would lose {lost} rows"
-        )));
-    }
-    db.execute_batch("DROP TABLE article_outbox")?;
-    Ok(())
+fn application(db: &Connection) -> Result<i32, StoreError> {
+    Ok(db.pragma_query_value(None, "application_id", |row| row.get(0))?)
 }
 
 pub(super) fn version(db: &Connection) -> Result<i64, StoreError> {
@@ -124,6 +131,13 @@ pub(super) fn version(db: &Connection) -> Result<i64, StoreError> {
 
 /// For connections that do not migrate: the schema must be exactly ours.
 pub(super) fn require_current(db: &Connection, path: &Path) -> Result<(), StoreError> {
+    let application = application(db).map_err(|error| error.at(path))?;
+    if application != APPLICATION {
+        return Err(StoreError::NotOurs {
+            path: path.to_owned(),
+            why: "it does not bear our mark".to_owned(),
+        });
+    }
     let found = version(db).map_err(|error| error.at(path))?;
     match found {
         SCHEMA => Ok(()),
