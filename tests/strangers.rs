@@ -177,3 +177,21 @@ fn a_stranger_may_choose_an_id_and_a_key_of_his_own() {
         "70raw 71alert"
     );
 }
+
+#[test]
+fn an_attempt_that_somebody_deleted_or_ended_does_not_stop_the_sender() {
+    for meddling in [
+        "DROP TRIGGER IF EXISTS attempts_stay; DELETE FROM attempt",
+        "UPDATE attempt SET ended_at=1,outcome='unknown'",
+    ] {
+        let world = World::new();
+        let screen = to("screen", "-");
+        world.enqueue("a", &screen, Priority::High);
+        let epoch = world.take_over();
+        let lease = world.lease(epoch, &screen);
+        world.stranger().execute_batch(meddling).expect(meddling);
+        assert_eq!(world.settle(lease, receipt("m"), None), Ok(Settled::Sent));
+        assert_eq!(world.ask("SELECT n||outcome FROM attempt"), "1ok");
+        world.all_invariants_hold();
+    }
+}

@@ -102,14 +102,22 @@ impl StoreError {
         let detail = error.to_string();
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full(path),
-            Some(ErrorCode::SystemIoFailure) => Self::Disk { path, detail },
+            // Memory that is short now may be there later, as a disk may.
+            Some(ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory) => {
+                Self::Disk { path, detail }
+            }
             Some(ErrorCode::ReadOnly) => Self::ReadOnly(path),
             Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, detail },
             Some(ErrorCode::NotADatabase) => Self::NotADatabase(path),
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 Self::CannotOpen { path, why: detail }
             }
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked {
+            // "Protocol" is a lock lost in a race of many readers.
+            Some(
+                ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::FileLockingProtocolFailed,
+            ) => Self::Locked {
                 path,
                 waited: Duration::ZERO,
             },
@@ -140,6 +148,30 @@ impl StoreError {
             Self::CannotOpen { why, .. } => Self::CannotOpen { path, why },
             Self::Locked { waited, .. } => Self::Locked { path, waited },
             other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waiting_may_cure_is_waited_for() {
+        use rusqlite::ffi;
+        for (code, remedy) in [
+            (ffi::SQLITE_BUSY, Remedy::Wait),
+            (ffi::SQLITE_PROTOCOL, Remedy::Wait),
+            (ffi::SQLITE_NOMEM, Remedy::Wait),
+            (ffi::SQLITE_FULL, Remedy::Wait),
+            (ffi::SQLITE_IOERR_FSYNC, Remedy::Wait),
+            (ffi::SQLITE_CONSTRAINT, Remedy::Skip),
+            (ffi::SQLITE_ERROR, Remedy::Skip),
+            (ffi::SQLITE_CORRUPT, Remedy::Stop),
+            (ffi::SQLITE_NOTADB, Remedy::Stop),
+        ] {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            assert_eq!(StoreError::from(error).remedy(), remedy, "{code}");
         }
     }
 }

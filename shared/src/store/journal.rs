@@ -1,6 +1,7 @@
 //! The journal of completions that could not be committed: what was sent must not be sent again
 //! only because the disk was full. Written when the sender ends, replayed before the next epoch.
 
+use super::outbox::settle::end_attempt;
 use super::{Db, StoreError, beside};
 use crate::model::Timestamp;
 use rusqlite::named_params;
@@ -113,18 +114,15 @@ pub fn replay(db: &Db, completions: &[Completion], now: Timestamp) -> Result<usi
     const SENT: &str = "\
 UPDATE outbox SET state='sent',lease_epoch=NULL,message_id=:message,last_error=NULL,updated_at=:now
  WHERE id=:id AND state='leased' AND lease_epoch=:epoch AND attempts=:n";
-    const ENDED: &str = "\
-UPDATE attempt SET ended_at=:now,outcome='ok' WHERE outbox_id=:id AND n=:n AND ended_at IS NULL";
     let mut replayed = 0;
     for completion in completions {
-        let (id, n, now) = (completion.outbox_id, completion.attempt, now.unix_seconds());
+        let (id, n, epoch) = (completion.outbox_id, completion.attempt, completion.epoch);
         let changed = db.prepare_cached(SENT)?.execute(named_params! {
-            ":message": completion.message_id, ":now": now, ":id": id,
-            ":epoch": completion.epoch, ":n": n,
+            ":message": completion.message_id, ":now": now.unix_seconds(), ":id": id,
+            ":epoch": epoch, ":n": n,
         })?;
         if changed == 1 {
-            db.prepare_cached(ENDED)?
-                .execute(named_params! {":now": now, ":id": id, ":n": n})?;
+            end_attempt(db, (id, n, epoch), "ok", None, now)?;
             replayed += 1;
         }
     }

@@ -79,10 +79,7 @@ impl Store {
         let readers = self.readers.clone();
         let path = self.path.clone();
         let reading = tokio::task::spawn_blocking(move || {
-            let db = readers.get().map_err(|error| StoreError::CannotOpen {
-                path: path.clone(),
-                why: error.to_string(),
-            })?;
+            let db = pool::checkout(&readers, &path)?;
             work(&db).map_err(|error| error.at(&path))
         });
         reading

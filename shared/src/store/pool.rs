@@ -2,7 +2,7 @@
 
 use super::error::StoreError;
 use super::{Db, migrate, open};
-use r2d2::{ManageConnection, Pool};
+use r2d2::{ManageConnection, Pool, PooledConnection};
 use scheduled_thread_pool::ScheduledThreadPool;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,13 +41,68 @@ impl ManageConnection for Readers {
 
 /// No connection is opened before the first read.
 pub(super) fn readers(path: &Path) -> Pool<Readers> {
+    readers_within(path, CHECKOUT)
+}
+
+fn readers_within(path: &Path, checkout: Duration) -> Pool<Readers> {
     Pool::builder()
         .max_size(CONNECTIONS)
         .min_idle(Some(0))
-        .connection_timeout(CHECKOUT)
+        .connection_timeout(checkout)
         .error_handler(Box::new(r2d2::NopErrorHandler))
         .thread_pool(Arc::new(ScheduledThreadPool::new(1)))
         .build_unchecked(Readers {
             path: path.to_owned(),
         })
+}
+
+/// A connection of the pool. The pool knows only that it waited in vain; one more, opened here,
+/// says why.
+pub(super) fn checkout(
+    readers: &Pool<Readers>,
+    path: &Path,
+) -> Result<PooledConnection<Readers>, StoreError> {
+    readers.get().map_err(|_waited| {
+        let manager = Readers {
+            path: path.to_owned(),
+        };
+        match manager.connect() {
+            Err(why) => why,
+            Ok(_) => StoreError::Locked {
+                path: path.to_owned(),
+                waited: readers.connection_timeout(),
+            },
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Remedy, migrate};
+
+    const SOON: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn readers_that_are_all_busy_are_waited_for_and_a_lost_file_is_named() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("state.db");
+        migrate::migrate(&path).expect("a fresh file");
+        let readers = readers_within(&path, SOON);
+        let held: Vec<_> = (0..CONNECTIONS)
+            .map(|_| checkout(&readers, &path).expect("one of the pool"))
+            .collect();
+        let busy = checkout(&readers, &path).expect_err("all are held");
+        assert!(
+            matches!(busy, StoreError::Locked { waited: SOON, .. }),
+            "{busy}"
+        );
+        assert_eq!(busy.remedy(), Remedy::Wait);
+        drop(held);
+        checkout(&readers, &path).expect("free again");
+
+        std::fs::remove_file(&path).expect("removed");
+        let lost = checkout(&readers_within(&path, SOON), &path).expect_err("no file");
+        assert_eq!(lost, StoreError::Missing(path));
+    }
 }

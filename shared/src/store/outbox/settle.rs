@@ -29,9 +29,14 @@ const DEAD: &str = "\
 UPDATE outbox SET state='dead',lease_epoch=NULL,last_error=:error,told_at=:now,told_by=:notice,updated_at=:now
  WHERE id=:id AND state='leased' AND lease_epoch=:epoch AND attempts=:n";
 
+/// The row is ours, so the word on its attempt is ours too, whatever somebody did to it meanwhile.
 const ENDED: &str = "\
 UPDATE attempt SET ended_at=:now,outcome=:outcome,retry_after=:retry_after,detail=:detail
- WHERE outbox_id=:id AND n=:n AND ended_at IS NULL";
+ WHERE outbox_id=:id AND n=:n";
+
+const LOST: &str = "\
+INSERT INTO attempt(outbox_id,n,epoch,started_at,ended_at,outcome,retry_after,detail)
+VALUES(:id,:n,:epoch,:now,:now,:outcome,:retry_after,:detail)";
 
 /// Our own completion, committed before although we never heard of it.
 const ALREADY_SENT: &str = "\
@@ -54,12 +59,12 @@ pub fn settle(
         Settlement::RetryAt(at, fault) => {
             let error = Some(fault.detail.as_str());
             wait(db, lease, *at, error, now)?;
-            end_attempt(db, lease, outcome_of(fault), Some(fault), now)?;
+            end_attempt(db, of(lease), outcome_of(fault), Some(fault), now)?;
             Ok(Settled::Waits)
         }
         Settlement::Release => {
             wait(db, lease, now, None, now)?;
-            end_attempt(db, lease, "released", None, now)?;
+            end_attempt(db, of(lease), "released", None, now)?;
             Ok(Settled::Waits)
         }
         Settlement::Bury(reason, fault) => bury(db, lease, reason, fault, notices, now),
@@ -89,7 +94,7 @@ fn complete(
             Ok(Settled::Sent)
         });
     }
-    end_attempt(db, lease, "ok", None, now)?;
+    end_attempt(db, of(lease), "ok", None, now)?;
     Ok(Settled::Sent)
 }
 
@@ -127,7 +132,7 @@ fn bury(
         ":epoch": lease.epoch(), ":n": lease.attempt(),
     })?;
     require_one(changed, lease)?;
-    end_attempt(db, lease, outcome_of(fault), Some(fault), now)?;
+    end_attempt(db, of(lease), outcome_of(fault), Some(fault), now)?;
     if let Some(notice) = notice {
         count_deaths(db, notice)?;
     }
@@ -196,20 +201,34 @@ fn death_alert(deaths: i64, first: i64, place: &str, reason: &str) -> Alert {
     Alert::about_ourselves(Severity::High, title, summary, why, first)
 }
 
-fn end_attempt(
+/// A row, the number of its attempt, and the epoch that it was made in.
+pub(in crate::store) type Try = (i64, i64, i64);
+
+pub(in crate::store) fn end_attempt(
     db: &Db,
-    lease: &Lease<Delivery>,
+    (id, n, epoch): Try,
     outcome: &str,
     fault: Option<&Fault>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    let (now, detail) = (now.unix_seconds(), fault.map(|fault| fault.detail.as_str()));
+    let retry_after = fault.and_then(|fault| fault.retry_after);
+    let retry_after = retry_after.map(|wait| wait.as_secs_f64());
     let changed = db.prepare_cached(ENDED)?.execute(named_params! {
-        ":now": now.unix_seconds(), ":outcome": outcome,
-        ":retry_after": fault.and_then(|fault| fault.retry_after).map(|wait| wait.as_secs_f64()),
-        ":detail": fault.map(|fault| fault.detail.as_str()),
-        ":id": lease.held().id, ":n": lease.attempt(),
+        ":now": now, ":outcome": outcome, ":retry_after": retry_after, ":detail": detail,
+        ":id": id, ":n": n,
     })?;
-    require_one(changed, lease)
+    if changed == 0 {
+        db.prepare_cached(LOST)?.execute(named_params! {
+            ":now": now, ":outcome": outcome, ":retry_after": retry_after, ":detail": detail,
+            ":id": id, ":n": n, ":epoch": epoch,
+        })?;
+    }
+    Ok(())
+}
+
+fn of(lease: &Lease<Delivery>) -> Try {
+    (lease.held().id, lease.attempt(), lease.epoch())
 }
 
 fn outcome_of(fault: &Fault) -> &'static str {
