@@ -254,6 +254,45 @@ fn only_a_person_revives_or_discards_a_dead_letter() {
 }
 
 #[test]
+fn a_revived_row_gets_its_tries_again_and_keeps_the_mark_of_a_repeat() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    let row = world.enqueue("one", &screen, Priority::Normal);
+    let epoch = world.take_over();
+    let attempt = |settle: fn(Timestamp) -> Settlement| {
+        let lease = world.lease(epoch, &screen);
+        let held = lease.held();
+        let seen = (
+            held.unknown_outcomes,
+            held.unrecognised,
+            held.possible_repeat,
+        );
+        world
+            .settle(lease, settle(world.clock.now()), None)
+            .expect("settled");
+        world.advance(Duration::from_secs(1));
+        seen
+    };
+    let unclear: fn(Timestamp) -> Settlement =
+        |now| Settlement::RetryAt(now, fault(Blame::Channel, true));
+    let bury: fn(Timestamp) -> Settlement =
+        |_| Settlement::Bury("refused".to_owned(), fault(Blame::Ours, false));
+    assert_eq!(attempt(unclear), (0, 0, false));
+    assert_eq!(attempt(bury), (1, 0, true));
+    let now = world.clock.now();
+    world
+        .write(move |db| operator::requeue(db, row, now))
+        .expect("requeued");
+    assert_eq!(
+        attempt(unclear),
+        (0, 0, true),
+        "one unknown and one refusal before"
+    );
+    assert_eq!(attempt(unclear), (1, 0, true));
+    world.all_invariants_hold();
+}
+
+#[test]
 fn finished_rows_leave_after_their_retention_and_the_books_still_balance() {
     let world = World::new();
     let screen = to("screen", "-");

@@ -74,9 +74,9 @@ pub struct Delivery {
     /// From when its age counts: creation, else the moment it was meant for, else its revival.
     pub owed_since: Timestamp,
     /// Attempts whose outcome is unknown because the channel did not say: copies that may have
-    /// arrived. A crash of the sender is not counted here.
+    /// arrived. A crash of the sender is not counted here, nor what was before a person revived it.
     pub unknown_outcomes: u32,
-    /// Attempts refused without a reason that we know.
+    /// Attempts refused without a reason that we know, since a person revived it.
     pub unrecognised: u32,
     /// An earlier attempt may have arrived: this one must be marked.
     pub possible_repeat: bool,

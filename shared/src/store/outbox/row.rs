@@ -11,11 +11,13 @@ use rusqlite::{Row, RowIndex, named_params};
 pub(super) const COLUMNS: &str =
     "id,kind,channel,chat_id,priority,payload,max(created_at,not_before,coalesce(revived_at,0))";
 
+/// Who revives a row gives it its tries again; but a copy that may have arrived stays one.
 const HISTORY: &str = "\
-SELECT count(*) FILTER(WHERE outcome='unknown'),
-       count(*) FILTER(WHERE outcome='rejected'),
+SELECT count(*) FILTER(WHERE outcome='unknown' AND started_at>=revived),
+       count(*) FILTER(WHERE outcome='rejected' AND started_at>=revived),
        count(*) FILTER(WHERE outcome IN('unknown','interrupted'))
-  FROM attempt WHERE outbox_id=:id";
+  FROM attempt, (SELECT coalesce(revived_at,0) AS revived FROM outbox WHERE id=:id)
+ WHERE outbox_id=:id";
 
 /// The row as SQL holds it, before its payload is read.
 pub(super) struct Raw {
