@@ -153,3 +153,17 @@ fn a_long_wait_that_is_written_while_somebody_checks_is_no_offence() {
         "but no longer one"
     );
 }
+
+#[test]
+fn healing_takes_a_hundred_rows_at_a_time_and_a_new_sender_does_not_wait_for_it() {
+    let world = World::new();
+    let insert = "\
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<250)
+INSERT INTO outbox(channel,chat_id,payload,next_attempt,created_at) SELECT 'screen','-','{}',9e9,0 FROM n";
+    world.stranger().execute(insert, []).expect("inserted");
+    world.take_over();
+    let now = world.clock.now();
+    let healed = [(); 4].map(|()| world.write(move |db| outbox::heal(db, now)));
+    assert_eq!(healed, [Ok(100), Ok(100), Ok(50), Ok(0)]);
+    world.all_invariants_hold();
+}

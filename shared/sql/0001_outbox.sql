@@ -70,6 +70,7 @@ CREATE TABLE outbox(
 -- A partial index serves only statements that say state='ready' literally.
 CREATE INDEX outbox_ready    ON outbox(channel, chat_id, priority, id, due_at) WHERE state='ready';
 CREATE INDEX outbox_due      ON outbox(due_at)    WHERE state='ready';
+CREATE INDEX outbox_notices  ON outbox(channel, chat_id) WHERE state='ready' AND kind='notice';
 CREATE INDEX outbox_leased   ON outbox(id)        WHERE state='leased';
 CREATE INDEX outbox_dead     ON outbox(id)        WHERE state='dead';
 CREATE INDEX outbox_parent   ON outbox(parent_id) WHERE parent_id IS NOT NULL;

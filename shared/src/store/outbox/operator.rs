@@ -33,10 +33,19 @@ pub enum Listed {
 
 const COLUMNS: &str = "id,state,kind,priority,channel,chat_id,payload,attempts,created_at,due_at,last_error,message_id";
 
+/// Each state by its name, or its partial index does not serve.
+const WAITING: &str = "\
+id IN(SELECT id FROM (
+    SELECT id,priority FROM outbox WHERE state='ready'
+    UNION ALL SELECT id,priority FROM outbox WHERE state='leased'
+    UNION ALL SELECT id,priority FROM outbox WHERE state='folded' AND parent_id IS NOT NULL)
+  ORDER BY priority,id LIMIT :limit)
+ ORDER BY priority,id";
+
 /// At most `limit` rows.
 pub fn list(db: &Db, listed: Listed, limit: u32) -> Result<Vec<Entry>, StoreError> {
     let filter = match listed {
-        Listed::Waiting => "state IN('ready','leased','folded') ORDER BY priority,id",
+        Listed::Waiting => WAITING,
         Listed::Dead => "state='dead' ORDER BY id",
         Listed::Finished => {
             "state IN('sent','moved','cancelled','expired') ORDER BY updated_at DESC,id DESC"

@@ -36,7 +36,8 @@ pub struct TakenOver {
 }
 
 /// Starts a new epoch and takes back what the last sender held. The caller holds the sender's
-/// file lock and has replayed the journal of completions, which carry the old epoch.
+/// file lock and has replayed the journal of completions, which carry the old epoch. Backoff under
+/// a wrong clock is left to [`heal`].
 pub fn take_over(db: &Db, holder: &str, now: Timestamp) -> Result<TakenOver, StoreError> {
     let now_seconds = now.unix_seconds();
     let epoch: i64 = db.query_row(
@@ -49,21 +50,25 @@ pub fn take_over(db: &Db, holder: &str, now: Timestamp) -> Result<TakenOver, Sto
         RECOVER,
         named_params! {":now": now_seconds, ":epoch": epoch},
     )?;
-    heal(db, now)?;
     Ok(TakenOver {
         epoch: Epoch(epoch),
         interrupted,
     })
 }
 
-const HEAL: &str = "\
-UPDATE outbox SET next_attempt=:latest WHERE state='ready' AND due_at>:latest AND next_attempt>:latest";
+/// A transaction touches no more rows, so that others are not kept out.
+const AT_ONCE: i64 = 100;
 
-/// Shortens backoff that lies beyond [`LONGEST_BACKOFF`], as after a clock that was wrong.
-/// Returns how many rows. `not_before` is somebody's intent and is left alone.
+const HEAL: &str = "\
+UPDATE outbox SET next_attempt=:latest WHERE id IN(
+ SELECT id FROM outbox WHERE state='ready' AND due_at>:latest AND next_attempt>:latest LIMIT :limit)";
+
+/// Shortens backoff that lies beyond [`LONGEST_BACKOFF`], as after a clock that was wrong, a
+/// hundred rows at a time. Returns how many; call again until it is 0. `not_before` is somebody's
+/// intent and is left alone.
 pub fn heal(db: &Db, now: Timestamp) -> Result<usize, StoreError> {
     let latest = now + LONGEST_BACKOFF;
-    Ok(db
-        .prepare_cached(HEAL)?
-        .execute(named_params! {":latest": latest.unix_seconds()})?)
+    Ok(db.prepare_cached(HEAL)?.execute(named_params! {
+        ":latest": latest.unix_seconds(), ":limit": AT_ONCE,
+    })?)
 }

@@ -1,0 +1,260 @@
+//! Every statement that runs while alerts wait finds its rows by an index: a backlog or ninety days
+//! of history must not make the next alert late. The statements are those which SQLite really ran.
+
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use rusqlite::trace::{TraceEvent, TraceEventCodes};
+use shared::model::{
+    Blame, Category, DedupKey, Entry, Item, Judge, Lease, Priority, Settlement, Severity,
+    Validators, Verdict,
+};
+use shared::store::items::Parsed;
+use shared::store::outbox::operator::Listed;
+use shared::store::outbox::{self, Claim, Notice, operator, prune, waiting};
+use shared::store::{StoreError, feeds, heartbeats, items, journal, status};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use watchalert_tests::world::{START, World, alert, fault, owed, receipt, stranger, to};
+
+/// A connection of ours, and what it ran so far.
+fn watched(world: &World) -> (Connection, Arc<Mutex<BTreeSet<String>>>) {
+    let mut db = stranger(&world.database());
+    db.pragma_update(None, "foreign_keys", true)
+        .expect("as ours have it");
+    let ran = Arc::new(Mutex::new(BTreeSet::new()));
+    let heard = Arc::clone(&ran);
+    let listen = move |event: TraceEvent<'_>| {
+        if let TraceEvent::Profile(statement, _) = event {
+            heard
+                .lock()
+                .expect("free")
+                .insert(statement.sql().into_owned());
+        }
+    };
+    db.trace_v2(TraceEventCodes::SQLITE_TRACE_PROFILE, Some(listen))
+        .expect("traced");
+    (db, ran)
+}
+
+fn the_sender_and_its_operator(db: &Connection) -> Result<(), StoreError> {
+    let (screen, other, now) = (to("screen", "-"), to("other", "-"), START);
+    let later = now + Duration::from_secs(60);
+    for key in ["a", "a", "b", "c", "d", "e"] {
+        outbox::enqueue(db, &owed(key, &screen, Priority::High), now)?;
+    }
+    let notice = Notice {
+        event: "seeded".to_owned(),
+        about: "1".to_owned(),
+        to: other.clone(),
+        alert: alert("n", Severity::Low),
+    };
+    outbox::notify(db, &notice, now)?;
+    outbox::notify(db, &notice, now)?;
+    waiting::address(db, "screen", now)?;
+    waiting::all(db, now)?;
+    waiting::fresh(db, waiting::high_water(db)?, now, later)?;
+    let epoch = outbox::take_over(db, "test", now)?.epoch;
+    outbox::heal(db, now)?;
+    let settle =
+        |lease: &Lease<_>, settlement| outbox::settle(db, lease, &settlement, Some(&other), now);
+    let lease = || match outbox::claim(db, epoch, &screen, now)? {
+        Claim::Leased(lease) => Ok(*lease),
+        nothing => Err(StoreError::Bug(format!("{nothing:?}"))),
+    };
+    let first = lease()?;
+    settle(&first, receipt("m"))?;
+    settle(&first, receipt("m"))?;
+    settle(&lease()?, Settlement::Release)?;
+    settle(
+        &lease()?,
+        Settlement::RetryAt(later, fault(Blame::Channel, true)),
+    )?;
+    for _ in 0..2 {
+        settle(
+            &lease()?,
+            Settlement::Bury("no".to_owned(), fault(Blame::Message, false)),
+        )?;
+    }
+    let held = lease()?;
+    let completion = journal::Completion {
+        outbox_id: held.held().id,
+        attempt: held.attempt(),
+        epoch: held.epoch(),
+        message_id: "m".to_owned(),
+    };
+    journal::replay(db, &[completion], now)?;
+    outbox::claim(db, epoch, &screen, now)?;
+    outbox::claim_each(db, epoch, &[screen.clone()], now)?;
+    for listed in [Listed::Waiting, Listed::Dead, Listed::Finished] {
+        operator::list(db, listed, 10)?;
+    }
+    operator::show(db, 1)?;
+    operator::requeue(db, 4, now)?;
+    operator::discard(db, 4, now)?;
+    status::status(db, now)?;
+    prune::prune(db, later)?;
+    Ok(())
+}
+
+fn item(key: &str, link: &str) -> Item {
+    Item {
+        entry: Entry {
+            guid: None,
+            link: Some(link.to_owned()),
+            title: "A title of some words".to_owned(),
+            summary: String::new(),
+            tags: Vec::new(),
+            published: None,
+        },
+        key: DedupKey::new(key.to_owned()),
+        link_key: Some(DedupKey::new(link.to_owned())),
+    }
+}
+
+fn the_tick(db: &Connection) -> Result<(), StoreError> {
+    let now = START;
+    heartbeats::tick_started(db, now)?;
+    feeds::register(db, &["https://example.org/feed".to_owned()])?;
+    feeds::all(db)?;
+    let parsed = |items| Parsed {
+        feed_id: 1,
+        title: None,
+        items,
+        guids_unreliable: false,
+        validators: Validators::NONE,
+        seed: false,
+    };
+    items::store(db, &parsed(vec![item("a", "1"), item("b", "2")]), now)?;
+    let later = now + Duration::from_secs(2 * 86_400);
+    items::store(db, &parsed(vec![item("a", "1"), item("c", "2")]), later)?;
+    items::unknown(db, 1, &[item("d", "3")])?;
+    let verdict = Verdict {
+        severity: Severity::Ignore,
+        category: Category::Other,
+        summary: String::new(),
+        reason: String::new(),
+        judge: Judge::Rule,
+    };
+    for pending in items::pending(db, 0, 10)? {
+        items::judged(db, pending.id, &verdict, None, now)?;
+    }
+    items::count_pending(db)?;
+    feeds::not_modified(db, 1, &Validators::NONE, now)?;
+    feeds::failed(db, 1, "no", None, now)?;
+    feeds::seeded_untold(db)?;
+    feeds::seed_told(db, &[1], now)?;
+    heartbeats::tick_finished(db, "done", now)
+}
+
+/// What SQLite would do for a statement, its triggers included.
+fn plan(db: &Connection, statement: &str) -> Vec<String> {
+    let mut explained = db
+        .prepare(&format!("EXPLAIN QUERY PLAN {statement}"))
+        .expect(statement);
+    let lines = explained.raw_query().mapped(|row| row.get("detail"));
+    lines.collect::<rusqlite::Result<_>>().expect("a plan")
+}
+
+/// Tables that grow with what happened, and not with the configuration.
+const GROWING: [&str; 5] = ["outbox", "alert", "item", "attempt", "digest"];
+
+/// Walking one of these is no scan: each holds only what waits, is under way, or is due.
+const SMALL: [&str; 6] = [
+    "outbox_ready",
+    "outbox_due",
+    "outbox_leased",
+    "outbox_dead",
+    "item_pending",
+    "attempt_open",
+];
+
+fn scans(line: &str) -> bool {
+    let mut words = line.split(' ');
+    let scan =
+        words.next() == Some("SCAN") && words.next().is_some_and(|table| GROWING.contains(&table));
+    let index = line.split(" INDEX ").nth(1).unwrap_or_default();
+    scan && !SMALL.contains(&index.split(' ').next().unwrap_or_default())
+}
+
+/// The last so many of what finished: the index is walked in its order, up to the limit.
+fn walks_from_the_end(statement: &str, plan: &[String]) -> bool {
+    let walk = "SCAN outbox USING INDEX outbox_finished";
+    statement.contains(" LIMIT ") && plan == [walk]
+}
+
+fn every_plan_is_good(db: &Connection, statements: &BTreeSet<String>) {
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRIGGER_EQP, true)
+        .expect("set");
+    let planned = |statement: &&String| {
+        let verb = statement.split_whitespace().next().unwrap_or_default();
+        ["SELECT", "INSERT", "UPDATE", "DELETE"].contains(&verb)
+    };
+    let bad: Vec<String> = statements
+        .iter()
+        .filter(planned)
+        .flat_map(|statement| {
+            let lines = plan(db, statement);
+            if walks_from_the_end(statement, &lines) {
+                return Vec::new();
+            }
+            let bad = lines.into_iter().filter(|line| scans(line));
+            bad.map(|line| format!("{line}: {statement}")).collect()
+        })
+        .collect();
+    assert!(bad.is_empty(), "{bad:#?}");
+}
+
+/// A long history and a little that waits, and what ANALYZE at somebody's prompt makes of it.
+const HISTORY: &str = "\
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<5000)
+INSERT INTO outbox(channel,chat_id,payload,created_at) SELECT 'screen','-','{}',i FROM n;
+UPDATE outbox SET state='cancelled',updated_at=id WHERE id<4990;
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<5000)
+INSERT INTO alert(dedup_key,payload,severity,title,source,not_owed,created_at) SELECT i,'{}','low','t','s','no',i FROM n;
+INSERT INTO feed(url) VALUES('https://example.org/feed');
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<5000)
+INSERT INTO item(feed_id,dedup_key,link_key,title,summary,first_seen_at,last_seen_at,state) SELECT 1,i,i,'t','',i,i,'seeded' FROM n;
+ANALYZE;";
+
+/// Plans on a fresh file, and on one with a history that was analysed.
+fn holds_everywhere(course: fn(&Connection) -> Result<(), StoreError>, at_least: usize) {
+    let world = World::new();
+    let (db, ran) = watched(&world);
+    course(&db).expect("the whole course");
+    let ran = ran.lock().expect("free").clone();
+    assert!(ran.len() > at_least, "{ran:#?}");
+    every_plan_is_good(&world.stranger(), &ran);
+    let old = World::new();
+    old.stranger().execute_batch(HISTORY).expect("a history");
+    every_plan_is_good(&old.stranger(), &ran);
+}
+
+#[test]
+fn no_statement_of_the_sender_reads_what_it_does_not_want() {
+    holds_everywhere(the_sender_and_its_operator, 40);
+}
+
+#[test]
+fn no_statement_of_the_tick_reads_what_it_does_not_want() {
+    holds_everywhere(the_tick, 15);
+}
+
+#[test]
+fn a_scan_would_be_seen() {
+    let world = World::new();
+    let db = world.stranger();
+    for (statement, scan) in [
+        ("SELECT * FROM outbox WHERE last_error='x'", true),
+        (
+            "SELECT id FROM outbox WHERE state IN('ready','leased')",
+            true,
+        ),
+        ("SELECT id FROM alert", true),
+        ("SELECT id FROM outbox WHERE state='ready'", false),
+        ("SELECT 1 FROM outbox WHERE id=1", false),
+    ] {
+        let lines = plan(&db, statement);
+        assert_eq!(lines.iter().any(|line| scans(line)), scan, "{lines:?}");
+    }
+}
