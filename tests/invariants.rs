@@ -2,10 +2,10 @@
 //! what it can refuse by itself.
 
 use shared::model::Priority;
-use shared::store::invariants;
+use shared::store::{invariants, verify};
 use watchalert_tests::world::{World, receipt, to};
 
-/// A file with one row in each of the states that this version reaches.
+/// A file with one row in each of the states that this version reaches, and an item behind the first.
 fn furnished() -> World {
     let world = World::new();
     let screen = to("screen", "-");
@@ -16,9 +16,16 @@ fn furnished() -> World {
     world.enqueue("leased", &screen, Priority::High);
     drop(world.lease(epoch, &screen));
     world.enqueue("ready", &screen, Priority::Low);
+    world.stranger().execute_batch(ITEM).expect("an item");
     world.all_invariants_hold();
     world
 }
+
+/// A feed and an item that was judged, for the alert 1.
+const ITEM: &str = "\
+INSERT INTO feed(url) VALUES('https://example.org/feed');
+INSERT INTO item(feed_id,dedup_key,title,summary,first_seen_at,last_seen_at,state,severity,alert_id)
+VALUES(1,'k','t','',0,0,'judged','high',1)";
 
 /// Breaks the file behind the back of its CHECKs and triggers.
 fn broken_by(number: u8, sabotage: &str) {
@@ -49,16 +56,12 @@ fn broken_by(number: u8, sabotage: &str) {
 fn a_row_that_vanished_breaks_the_first() {
     broken_by(1, "DELETE FROM outbox WHERE state='ready'");
     broken_by(1, "DELETE FROM alert WHERE id=1");
+    broken_by(1, "DELETE FROM item");
 }
 
 #[test]
 fn an_item_without_its_alert_breaks_the_second() {
-    broken_by(
-        2,
-        "INSERT INTO feed(url) VALUES('https://example.org/feed');
-         INSERT INTO item(feed_id,dedup_key,title,summary,first_seen_at,last_seen_at,state,severity,alert_id)
-         VALUES(1,'k','t','',0,0,'judged','high',777)",
-    );
+    broken_by(2, "UPDATE item SET alert_id=777");
 }
 
 #[test]
@@ -138,6 +141,7 @@ fn backoff_without_end_breaks_the_tenth() {
 #[test]
 fn a_row_in_no_known_place_breaks_the_eleventh() {
     broken_by(11, "UPDATE outbox SET state='limbo' WHERE state='ready'");
+    broken_by(11, "UPDATE sender_lease SET epoch=99");
 }
 
 #[test]
@@ -146,7 +150,7 @@ fn a_reference_into_nowhere_breaks_the_twelfth() {
 }
 
 /// A statement, and what the table says to it.
-const FORBIDDEN: [(&str, &str); 15] = [
+const FORBIDDEN: [(&str, &str); 16] = [
     (
         "DELETE FROM outbox WHERE state='ready'",
         "only finished rows may be deleted",
@@ -191,6 +195,7 @@ const FORBIDDEN: [(&str, &str); 15] = [
         "UPDATE alert SET title='x'",
         "an accepted alert never changes",
     ),
+    ("DELETE FROM attempt", "stays as long as its row"),
     ("DELETE FROM alert", "its rows in the outbox go first"),
     (
         "INSERT INTO outbox(chat_id,payload,created_at) VALUES('1','nonsense',0)",
@@ -217,11 +222,40 @@ fn the_table_refuses_what_no_program_of_ours_does() {
             .to_string();
         assert!(error.contains(said), "{forbidden}: {error}");
     }
+    let alerts = "SELECT group_concat(id||title) FROM alert";
+    let (before, attempts) = (
+        world.ask(alerts),
+        "SELECT group_concat(outcome) FROM attempt",
+    );
+    for ignored in [
+        "INSERT OR REPLACE INTO outbox(id,chat_id,payload,created_at) VALUES(1,'1','{}',0)",
+        "INSERT OR REPLACE INTO alert(id,dedup_key,payload,severity,title,source,created_at) VALUES(1,'x','{}','low','t','s',0)",
+        "INSERT OR REPLACE INTO alert(dedup_key,payload,severity,title,source,created_at) VALUES('sent','{}','low','t','s',0)",
+        "INSERT OR REPLACE INTO attempt(outbox_id,n,epoch,started_at) VALUES(1,1,1,0)",
+    ] {
+        stranger.execute_batch(ignored).expect("ignored");
+        assert_eq!(world.ask("SELECT state FROM outbox WHERE id=1"), "sent");
+        assert_eq!(world.ask(alerts), before, "{ignored}");
+        assert_eq!(world.ask(attempts), "ok", "{ignored}");
+        world.all_invariants_hold();
+    }
     stranger
-        .execute_batch(
-            "INSERT OR REPLACE INTO outbox(id,chat_id,payload,created_at) VALUES(1,'1','{}',0)",
-        )
-        .expect("ignored");
-    assert_eq!(world.ask("SELECT state FROM outbox WHERE id=1"), "sent");
+        .execute_batch("DELETE FROM item")
+        .expect("whoever prunes");
+    let audit = world.read(verify::audit);
+    assert_eq!(
+        (audit.items.seen, audit.items.pruned, audit.unaccounted),
+        (1, 1, 0)
+    );
     world.all_invariants_hold();
+}
+
+#[test]
+fn an_item_that_was_replaced_is_missed() {
+    let world = furnished();
+    let replace = "\
+INSERT OR REPLACE INTO item(feed_id,dedup_key,title,summary,first_seen_at,last_seen_at,state)
+VALUES(1,'k','t','',0,0,'seeded')";
+    world.stranger().execute(replace, []).expect("replaced");
+    assert_eq!(world.read(verify::audit).unaccounted, 1);
 }

@@ -85,7 +85,7 @@ fn the_sender_and_its_operator(db: &Connection) -> Result<(), StoreError> {
     };
     journal::replay(db, &[completion], now)?;
     outbox::claim(db, epoch, &screen, now)?;
-    outbox::claim_each(db, epoch, &[screen.clone()], now)?;
+    outbox::claim_each(db, epoch, std::slice::from_ref(&screen), now)?;
     for listed in [Listed::Waiting, Listed::Dead, Listed::Finished] {
         operator::list(db, listed, 10)?;
     }

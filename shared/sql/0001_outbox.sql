@@ -148,6 +148,16 @@ CREATE TRIGGER only_legal_moves BEFORE UPDATE OF state ON outbox
    'leased>sent','leased>ready','leased>dead','folded>ready',
    'dead>ready','expired>ready','dead>cancelled','expired>cancelled')
   BEGIN SELECT RAISE(ABORT,'outbox: illegal transition'); END;
+-- OR REPLACE would delete the accepted one without a trigger hearing of it.
+CREATE TRIGGER alerts_are_never_replaced BEFORE INSERT ON alert
+  WHEN (NEW.id>0 AND EXISTS(SELECT 1 FROM alert WHERE id=NEW.id))
+    OR EXISTS(SELECT 1 FROM alert WHERE dedup_key=NEW.dedup_key)
+  BEGIN SELECT RAISE(IGNORE); END;
+CREATE TRIGGER attempts_are_never_replaced BEFORE INSERT ON attempt
+  WHEN EXISTS(SELECT 1 FROM attempt WHERE outbox_id=NEW.outbox_id AND n=NEW.n)
+  BEGIN SELECT RAISE(IGNORE); END;
+CREATE TRIGGER attempts_stay BEFORE DELETE ON attempt WHEN EXISTS(SELECT 1 FROM outbox WHERE id=OLD.outbox_id)
+  BEGIN SELECT RAISE(ABORT,'attempt: it stays as long as its row'); END;
 CREATE TRIGGER alerts_are_immutable BEFORE UPDATE OF id,dedup_key,payload,severity,title,source,link,created_at ON alert
   BEGIN SELECT RAISE(ABORT,'alert: an accepted alert never changes'); END;
 CREATE TRIGGER owed_alerts_stay BEFORE DELETE ON alert WHEN EXISTS(SELECT 1 FROM outbox WHERE alert_id=OLD.id)

@@ -35,6 +35,11 @@ CREATE INDEX item_link    ON item(feed_id,link_key) WHERE link_key IS NOT NULL;
 CREATE INDEX item_pending ON item(id)       WHERE state='pending';
 CREATE INDEX item_alert   ON item(alert_id) WHERE alert_id IS NOT NULL;
 
+INSERT INTO ledger VALUES('item_in',0),('item_out',0);
+CREATE TRIGGER item_is_counted_in AFTER INSERT ON item
+  BEGIN UPDATE ledger SET n=n+1 WHERE name='item_in'; END;
+CREATE TRIGGER item_is_counted_out AFTER DELETE ON item
+  BEGIN UPDATE ledger SET n=n+1 WHERE name='item_out'; END;
 CREATE TRIGGER items_outlive_their_alert AFTER DELETE ON alert
   BEGIN UPDATE item SET alert_pruned=1 WHERE alert_id=OLD.id; END;
 

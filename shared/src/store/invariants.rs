@@ -41,7 +41,10 @@ SELECT 'alert', (SELECT n FROM ledger WHERE name='alert_in')-(SELECT n FROM ledg
   FROM alert HAVING (SELECT n FROM ledger WHERE name='alert_in')-(SELECT n FROM ledger WHERE name='alert_pruned')<>count(*)
 UNION ALL
 SELECT 'outbox', (SELECT n FROM ledger WHERE name='outbox_in')-(SELECT n FROM ledger WHERE name='outbox_pruned')-count(*)
-  FROM outbox HAVING (SELECT n FROM ledger WHERE name='outbox_in')-(SELECT n FROM ledger WHERE name='outbox_pruned')<>count(*)",
+  FROM outbox HAVING (SELECT n FROM ledger WHERE name='outbox_in')-(SELECT n FROM ledger WHERE name='outbox_pruned')<>count(*)
+UNION ALL
+SELECT 'item', (SELECT n FROM ledger WHERE name='item_in')-(SELECT n FROM ledger WHERE name='item_out')-count(*)
+  FROM item HAVING (SELECT n FROM ledger WHERE name='item_in')-(SELECT n FROM ledger WHERE name='item_out')<>count(*)",
     },
     Invariant {
         number: 2,
@@ -115,10 +118,10 @@ SELECT 'row '||id, last_error FROM outbox AS dead
     },
     Invariant {
         number: 11,
-        name: "every row is in exactly one place",
+        name: "every row is in exactly one place: due or timed, leased by the current epoch, folded, finished, dead",
         sql: "\
 SELECT 'row '||id, state FROM outbox
- WHERE (state='ready')+(state='leased' AND lease_epoch IS NOT NULL)+(state='folded' AND parent_id IS NOT NULL)
+ WHERE (state='ready')+(state='leased' AND lease_epoch IS (SELECT epoch FROM sender_lease WHERE one=1))+(state='folded' AND parent_id IS NOT NULL)
       +(state IN('sent','moved','expired','cancelled'))+(state='dead')<>1
     OR typeof(due_at)<>'real'",
     },

@@ -24,6 +24,7 @@ pub struct Items {
     pub pending: i64,
     pub judged: i64,
     pub ignored: i64,
+    pub pruned: i64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -52,7 +53,7 @@ pub struct Rows {
 pub fn audit(db: &Db) -> Result<Audit, StoreError> {
     let snapshot = db.unchecked_transaction()?;
     let (items, alerts, outbox) = (items(&snapshot)?, alerts(&snapshot)?, rows(&snapshot)?);
-    let lost_items = items.seen - items.seeded - items.pending - items.judged;
+    let lost_items = items.seen - items.seeded - items.pending - items.judged - items.pruned;
     let lost_alerts = alerts.accepted - alerts.owed - alerts.not_owed - alerts.pruned;
     let somewhere = outbox.ready
         + outbox.leased
@@ -74,19 +75,24 @@ pub fn audit(db: &Db) -> Result<Audit, StoreError> {
 
 fn items(db: &Db) -> Result<Items, StoreError> {
     const ITEMS: &str = "\
-SELECT count(*),count(*) FILTER(WHERE state='seeded'),count(*) FILTER(WHERE state='pending'),
+SELECT count(*) FILTER(WHERE state='seeded'),count(*) FILTER(WHERE state='pending'),
        count(*) FILTER(WHERE state='judged' AND (severity='ignore' OR alert_pruned
                          OR EXISTS(SELECT 1 FROM alert WHERE id=alert_id))),
        count(*) FILTER(WHERE severity='ignore') FROM item";
-    Ok(db.query_row(ITEMS, [], |row| {
+    let counted = db.query_row(ITEMS, [], |row| {
         Ok(Items {
-            seen: row.get(0)?,
-            seeded: row.get(1)?,
-            pending: row.get(2)?,
-            judged: row.get(3)?,
-            ignored: row.get(4)?,
+            seeded: row.get(0)?,
+            pending: row.get(1)?,
+            judged: row.get(2)?,
+            ignored: row.get(3)?,
+            ..Items::default()
         })
-    })?)
+    })?;
+    Ok(Items {
+        seen: ledger(db, "item_in")?,
+        pruned: ledger(db, "item_out")?,
+        ..counted
+    })
 }
 
 fn alerts(db: &Db) -> Result<Alerts, StoreError> {

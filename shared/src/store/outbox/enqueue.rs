@@ -40,14 +40,14 @@ impl Enqueued {
 
 const ALERT: &str = "\
 INSERT INTO alert(dedup_key,payload,severity,title,source,link,not_owed,created_at)
-VALUES(:key,:payload,:severity,:title,:source,:link,:not_owed,:now)
-ON CONFLICT(dedup_key) DO UPDATE SET seen=seen+1 RETURNING id,seen";
+VALUES(:key,:payload,:severity,:title,:source,:link,:not_owed,:now) RETURNING id";
+
+const SEEN: &str = "UPDATE alert SET seen=seen+1 WHERE dedup_key=:key RETURNING id";
 
 /// `next_attempt` is 0, "at once", and not the time: that may be of a clock that runs ahead.
 const ROW: &str = "\
 INSERT INTO outbox(idempotency_key,kind,alert_id,channel,chat_id,payload,priority,next_attempt,created_at)
-VALUES(:key,'alert',:alert,:channel,:chat,:payload,:priority,0,:now)
-ON CONFLICT(idempotency_key) DO NOTHING";
+VALUES(:key,'alert',:alert,:channel,:chat,:payload,:priority,0,:now)";
 
 /// Accepts an alert: once this commits it is owed until it is delivered or a person says otherwise.
 ///
@@ -61,19 +61,23 @@ pub fn enqueue(db: &Db, owed: &Owed, now: Timestamp) -> Result<Enqueued, StoreEr
             owed.dedup_key
         )));
     }
+    let known = db
+        .prepare_cached(SEEN)?
+        .query_row(named_params! {":key": owed.dedup_key}, |row| row.get(0))
+        .optional()?;
+    if let Some(alert_id) = known {
+        return Ok(Enqueued::Known { alert_id });
+    }
     let alert = &owed.alert;
     let payload = to_json(alert)?;
-    let (alert_id, seen): (i64, i64) = db.prepare_cached(ALERT)?.query_row(
+    let alert_id: i64 = db.prepare_cached(ALERT)?.query_row(
         named_params! {
             ":key": owed.dedup_key, ":payload": payload, ":severity": alert.severity.name(),
             ":title": alert.title, ":source": alert.source, ":link": alert.link,
             ":not_owed": owed.not_owed, ":now": now.unix_seconds(),
         },
-        |row| Ok((row.get(0)?, row.get(1)?)),
+        |row| row.get(0),
     )?;
-    if seen > 1 {
-        return Ok(Enqueued::Known { alert_id });
-    }
     let mut served = BTreeSet::new();
     for destination in &owed.to {
         if !served.insert(destination) {
