@@ -103,8 +103,9 @@ impl Store {
     }
 }
 
-/// Opens the file read-only, for commands that only look: it works on a file, or for a user,
-/// that may not write.
+/// Opens the file read-only, for commands that only look: nothing in it is changed. SQLite still
+/// reads its `-wal` and `-shm`, and makes them when they are not there: without them, a user who may
+/// not write the folder, or a disk that is read-only, is refused.
 #[derive(Debug)]
 pub struct Viewer {
     db: Db,
