@@ -1,9 +1,9 @@
 //! Enqueue: who is owed an alert gets one row, once, or the alert is not accepted.
 
-use shared::model::{Priority, Severity};
+use shared::model::{Blame, Priority, Settlement, Severity};
 use shared::store::StoreError;
-use shared::store::outbox::{self, Enqueued, Notice, Notified};
-use watchalert_tests::world::{World, alert, owed, to};
+use shared::store::outbox::{self, Enqueued, Notice, Notified, Settled, operator};
+use watchalert_tests::world::{World, alert, fault, owed, receipt, to};
 
 #[test]
 fn the_same_story_is_one_alert_and_one_row() {
@@ -88,5 +88,28 @@ fn a_notice_is_told_once_and_keeps_its_row() {
     for (notice, new) in told {
         let told = world.write(move |db| outbox::notify(db, &notice, now));
         assert_eq!(told, Ok(Notified { id: 1, new }));
+    }
+}
+
+#[test]
+fn a_row_that_is_revived_and_dies_again_at_the_same_moment_is_told_again() {
+    let world = World::new();
+    let (screen, other) = (to("screen", "-"), to("other", "-"));
+    let row = world.enqueue("one", &screen, Priority::High);
+    let epoch = world.take_over();
+    let now = world.clock.now();
+    for death in 1..=2 {
+        let lease = world.lease(epoch, &screen);
+        let settlement = Settlement::Bury("refused".to_owned(), fault(Blame::Message, false));
+        let buried = world.settle(lease, settlement, Some(other.clone()));
+        assert_eq!(buried, Ok(Settled::Dead));
+        let notice = world.lease(epoch, &other);
+        world.settle(notice, receipt("told"), None).expect("told");
+        let notices = world.ask("SELECT count(*) FROM outbox WHERE kind='notice'");
+        assert_eq!(notices, death.to_string());
+        world.all_invariants_hold();
+        world
+            .write(move |db| operator::requeue(db, row, now))
+            .expect("requeued");
     }
 }

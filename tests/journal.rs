@@ -15,7 +15,7 @@ fn completions(count: i64) -> Vec<Completion> {
         outbox_id,
         attempt: 1,
         epoch: 7,
-        message_id: format!("{:0>100}", outbox_id),
+        message_id: format!("{outbox_id:0>100}"),
     };
     (1..=count).map(completion).collect()
 }
