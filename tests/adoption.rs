@@ -167,6 +167,15 @@ fn somebody_elses_database_is_refused_and_left_as_it_is() {
 }
 
 #[test]
+fn who_only_looks_at_a_file_that_could_become_ours_is_told_how() {
+    for script in ["", ARTICLE] {
+        let (_dir, path) = made_by(script);
+        let refused = Viewer::open(&path).expect_err("not yet ours").to_string();
+        assert!(refused.contains("watchalert-sender migrate"), "{refused}");
+    }
+}
+
+#[test]
 fn an_empty_file_becomes_ours_and_bears_our_mark() {
     let (_dir, _store, db) = adopted("");
     assert_eq!(ask(&db, "PRAGMA application_id"), 0x7761_7463.to_string());

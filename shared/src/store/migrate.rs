@@ -131,18 +131,15 @@ pub(super) fn version(db: &Connection) -> Result<i64, StoreError> {
 
 /// For connections that do not migrate: the schema must be exactly ours.
 pub(super) fn require_current(db: &Connection, path: &Path) -> Result<(), StoreError> {
-    let application = application(db).map_err(|error| error.at(path))?;
-    if application != APPLICATION {
-        return Err(StoreError::NotOurs {
-            path: path.to_owned(),
-            why: "it does not bear our mark".to_owned(),
-        });
-    }
-    let found = version(db).map_err(|error| error.at(path))?;
-    match found {
+    check_current(db, path).map_err(|error| error.at(path))
+}
+
+fn check_current(db: &Connection, path: &Path) -> Result<(), StoreError> {
+    whose(db, path)?;
+    match version(db)? {
         SCHEMA => Ok(()),
-        newer_one if newer_one > SCHEMA => Err(newer(path, found)),
-        _ => Err(StoreError::Older {
+        found if found > SCHEMA => Err(newer(path, found)),
+        found => Err(StoreError::Older {
             path: path.to_owned(),
             found,
             known: SCHEMA,
