@@ -95,6 +95,9 @@ async fn take_over(store: &Store, clock: &Clock) -> Result<Epoch, Failure> {
         // Replaying it again changes nothing.
         tracing::warn!("cannot remove the journal of completions: {error}");
     }
+    if let Err(error) = journal::reserve(store.path()) {
+        tracing::warn!("no room could be reserved for the journal of completions: {error}");
+    }
     tracing::info!(
         epoch = taken.epoch.number(),
         interrupted = taken.interrupted,

@@ -14,7 +14,14 @@ pub(crate) async fn each_minute(
     retention: Duration,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let healed = store.write(move |db| outbox::heal(db, now)).await?;
+    let mut healed = 0;
+    loop {
+        systemd::alive();
+        match store.write(move |db| outbox::heal(db, now)).await? {
+            0 => break,
+            rows => healed += rows,
+        }
+    }
     if healed > 0 {
         tracing::warn!(
             rows = healed,

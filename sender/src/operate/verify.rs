@@ -44,8 +44,8 @@ fn print(audit: &Audit, violations: &[Violation], out: &mut dyn Write) -> io::Re
     } = audit;
     writeln!(
         out,
-        "items       {} seen: {} known from a first fetch, {} to be judged, {} judged ({} ignored)",
-        items.seen, items.seeded, items.pending, items.judged, items.ignored
+        "items       {} seen: {} known from a first fetch, {} to be judged, {} judged ({} ignored), {} pruned",
+        items.seen, items.seeded, items.pending, items.judged, items.ignored, items.pruned
     )?;
     writeln!(
         out,
