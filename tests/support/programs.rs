@@ -234,7 +234,12 @@ impl Running {
 
     /// Asks it to end, as systemd does.
     pub fn terminate(&self) {
-        let kill = format!("kill -TERM {}", self.id());
+        self.signal("TERM");
+    }
+
+    /// Sends it a signal by name.
+    pub fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.id());
         let sent = Command::new("sh").args(["-c", &kill]).status();
         assert!(sent.is_ok_and(|sent| sent.success()), "{kill}");
     }
