@@ -8,7 +8,7 @@ use shared::store::{Remedy, Store, StoreError, Viewer};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use watchalert_tests::world::{START, ask, runtime, stranger, to};
+use watchalert_tests::world::{START, Unlimited, ask, runtime, stranger, to};
 
 /// The article's table, with one row.
 const ARTICLE: &str = "\
@@ -40,7 +40,7 @@ fn the_age_of_an_adopted_row_counts_from_its_adoption() {
     let claim = |db: &shared::store::Db, to: &Destination| {
         let epoch = outbox::take_over(db, "test", START)?.epoch;
         waiting::address(db, "screen", START)?;
-        outbox::claim(db, epoch, to, START)
+        outbox::claim(db, epoch, to, &Unlimited, START)
     };
     let place = to("screen", "-100");
     let claim = runtime().block_on(store.write(move |db| claim(db, &place)));

@@ -15,7 +15,7 @@ use shared::store::{StoreError, feeds, heartbeats, items, journal, status};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use watchalert_tests::world::{START, World, alert, fault, owed, receipt, stranger, to};
+use watchalert_tests::world::{START, Unlimited, World, alert, fault, owed, receipt, stranger, to};
 
 /// A connection of ours, and what it ran so far.
 fn watched(world: &World) -> (Connection, Arc<Mutex<BTreeSet<String>>>) {
@@ -58,7 +58,7 @@ fn the_sender_and_its_operator(db: &Connection) -> Result<(), StoreError> {
     outbox::heal(db, now)?;
     let settle =
         |lease: &Lease<_>, settlement| outbox::settle(db, lease, &settlement, Some(&other), now);
-    let lease = || match outbox::claim(db, epoch, &screen, now)? {
+    let lease = || match outbox::claim(db, epoch, &screen, &Unlimited, now)? {
         Claim::Leased(lease) => Ok(*lease),
         nothing => Err(StoreError::Bug(format!("{nothing:?}"))),
     };
@@ -84,8 +84,8 @@ fn the_sender_and_its_operator(db: &Connection) -> Result<(), StoreError> {
         message_id: "m".to_owned(),
     };
     journal::replay(db, &[completion], now)?;
-    outbox::claim(db, epoch, &screen, now)?;
-    outbox::claim_each(db, epoch, std::slice::from_ref(&screen), now)?;
+    outbox::claim(db, epoch, &screen, &Unlimited, now)?;
+    outbox::claim_each(db, epoch, std::slice::from_ref(&screen), &Unlimited, now)?;
     for listed in [Listed::Waiting, Listed::Dead, Listed::Finished] {
         operator::list(db, listed, 10)?;
     }

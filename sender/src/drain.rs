@@ -181,7 +181,10 @@ impl Drain {
                 break;
             }
             let (epoch, asked) = (self.epoch, eligible.clone());
-            let claim = move |db: &shared::store::Db| outbox::claim_each(db, epoch, &asked, now);
+            let gatekeeper = Arc::clone(&self.runway.channels);
+            let claim = move |db: &shared::store::Db| {
+                outbox::claim_each(db, epoch, &asked, gatekeeper.as_ref(), now)
+            };
             match self.runway.store.write(claim).await {
                 Ok(claims) => {
                     self.trouble_told = false;

@@ -3,16 +3,18 @@
 
 use crate::channel::Channels;
 use crate::policy;
+use crate::policy::hold::{self, Evidence};
 use crate::policy::settle::Terms;
 use crate::steady::Steady;
 use shared::model::{
-    Blame, Delivery, Destination, Fault, Lease, Outcome, Priority, Receipt, Settlement, Timestamp,
+    Blame, Delivery, Destination, Fault, Gatekeeper, Lease, Outcome, Priority, Receipt, Settlement,
+    Timestamp,
 };
 use shared::platform::clock::Clock;
 use shared::policy::text::span;
 use shared::store::journal::Completion;
 use shared::store::outbox::{self, Settled};
-use shared::store::{Remedy, Store, StoreError};
+use shared::store::{Db, Remedy, Store, StoreError, gate};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -29,6 +31,8 @@ pub struct Runway {
     pub give_up_after: Duration,
     pub unsettled: Unsettled,
     pub(crate) steady: Steady,
+    /// The 429s of the last seconds, of all chats.
+    pub evidence: Arc<Mutex<Evidence>>,
 }
 
 /// Deliveries that were acknowledged and whose completion is not in the file yet. What is left
@@ -72,8 +76,15 @@ impl Runway {
     /// Sends and settles. `chance` is uniform in `[0, 1)`.
     pub async fn fly(self, lease: Lease<Delivery>, chance: f64) -> Landed {
         let lease = Arc::new(lease);
+        let written = self.clock.now();
         let outcome = self.send(&lease).await;
         let now = self.clock.now();
+        let trace = Arc::new(Trace {
+            written,
+            answered: now,
+            fault: fault_of(&outcome).cloned(),
+            chance,
+        });
         let settlement = policy::settle::decide(
             outcome,
             lease.held(),
@@ -89,7 +100,7 @@ impl Runway {
         Landed {
             destination: lease.held().destination.clone(),
             priority: lease.held().priority,
-            result: self.settle(&lease, settlement).await,
+            result: self.settle(&lease, settlement, trace).await,
         }
     }
 
@@ -100,6 +111,7 @@ impl Runway {
         sending.await.unwrap_or_else(|panic| {
             Outcome::Deferred(Fault {
                 blame: Blame::Ours,
+                hold: None,
                 retry_after: None,
                 maybe_delivered: true,
                 detail: format!("a bug in the channel: {panic}"),
@@ -113,6 +125,7 @@ impl Runway {
         &self,
         lease: &Arc<Lease<Delivery>>,
         settlement: Settlement,
+        trace: Arc<Trace>,
     ) -> Result<Settled, StoreError> {
         let id = lease.held().id;
         if let Settlement::Complete(receipt) = &settlement {
@@ -125,11 +138,13 @@ impl Runway {
         loop {
             let now = self.clock.now();
             let (lease, settlement) = (Arc::clone(lease), Arc::clone(&settlement));
-            let notices = notices.clone();
-            let written = self
-                .store
-                .write(move |db| outbox::settle(db, &lease, &settlement, notices.as_ref(), now))
-                .await;
+            let (runway, trace, notices) = (self.clone(), Arc::clone(&trace), notices.clone());
+            let write = move |db: &Db| {
+                let settled = outbox::settle(db, &lease, &settlement, notices.as_ref(), now)?;
+                runway.adjust_gates(db, &lease.held().destination, &trace)?;
+                Ok(settled)
+            };
+            let written = self.store.write(write).await;
             match written {
                 Err(error) if error.remedy() == Remedy::Wait => {
                     if !told {
@@ -148,6 +163,47 @@ impl Runway {
                 }
             }
         }
+    }
+}
+
+impl Runway {
+    /// What the attempt taught about everything that goes the same way.
+    fn adjust_gates(&self, db: &Db, to: &Destination, trace: &Trace) -> Result<(), StoreError> {
+        let keys = self.channels.keys(to);
+        gate::adjust(db, &keys, &|gates| {
+            if let Some(limits) = self.channels.limits(to) {
+                limits.answered(&mut gates.chat, trace.written, trace.answered);
+            }
+            match &trace.fault {
+                None => hold::passed(gates, trace.answered),
+                Some(fault) => {
+                    let mut evidence = self.evidence.lock().unwrap_or_else(PoisonError::into_inner);
+                    hold::refused(
+                        gates,
+                        to,
+                        fault,
+                        &mut evidence,
+                        trace.answered,
+                        trace.chance,
+                    );
+                }
+            }
+        })
+    }
+}
+
+/// When a request went out and was answered, and what was wrong with it.
+struct Trace {
+    written: Timestamp,
+    answered: Timestamp,
+    fault: Option<Fault>,
+    chance: f64,
+}
+
+fn fault_of(outcome: &Outcome) -> Option<&Fault> {
+    match outcome {
+        Outcome::Delivered(_) => None,
+        Outcome::Deferred(fault) | Outcome::Rejected(fault) => Some(fault),
     }
 }
 

@@ -8,6 +8,7 @@ pub mod channel;
 pub mod command;
 pub mod drain;
 pub mod flight;
+mod gatekeeper;
 mod lookout;
 mod notice;
 pub mod operate;

@@ -50,6 +50,7 @@ pub async fn run(
         give_up_after: scene.config.outbox.give_up_after,
         unsettled: Unsettled::default(),
         steady: Steady::new(),
+        evidence: Arc::default(),
     };
     let unsettled = runway.unsettled.clone();
     let drain = Drain::new(

@@ -95,9 +95,11 @@ CREATE INDEX attempt_open ON attempt(epoch) WHERE ended_at IS NULL;
 CREATE TABLE gate(
   scope TEXT NOT NULL CHECK(scope IN('bot','method','chat','channel')), key TEXT NOT NULL,
   next_at REAL NOT NULL DEFAULT 0,             -- the limiter's next free moment
-  ring BLOB, rate REAL NOT NULL DEFAULT 1, clean_since REAL,
+  ring BLOB,                                   -- the last sends, for 'so many a minute'
+  stretch REAL NOT NULL DEFAULT 1,             -- of the nominal interval, after 429s
+  clean_since REAL,
   blocked_until REAL NOT NULL DEFAULT 0, breaker TEXT NOT NULL DEFAULT 'closed', strikes INTEGER NOT NULL DEFAULT 0,
-  reason TEXT, chat_type TEXT, alias_of TEXT,
+  failing_since REAL, reason TEXT, alias_of TEXT,
   paused_until REAL NOT NULL DEFAULT 0,        -- set by the operator
   PRIMARY KEY(scope,key)
 ) STRICT, WITHOUT ROWID;

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
-use watchalert_tests::world::{ask, receipt, stranger};
+use watchalert_tests::world::{Unlimited, ask, receipt, stranger};
 
 const CHATS: u32 = 64;
 /// Of the oldest row.
@@ -81,7 +81,7 @@ async fn claim(store: &Arc<Store>, epoch: Epoch, turn: usize) -> (Duration, Dura
     let began = Instant::now();
     let claimed = store.write(move |db| {
         let began = Instant::now();
-        let claim = outbox::claim(db, epoch, &destination, now)?;
+        let claim = outbox::claim(db, epoch, &destination, &Unlimited, now)?;
         Ok((claim, began.elapsed()))
     });
     let (claim, inside) = claimed.await.expect("a claim");

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use watchalert_sender::channel::console::Output;
 use watchalert_sender::drain::Until;
 use watchalert_sender::run::{Scene, run};
-use watchalert_tests::world::{owed, receipt, to};
+use watchalert_tests::world::{Unlimited, owed, receipt, to};
 
 /// Rows that one prefilling transaction writes.
 const TOGETHER: usize = 100;
@@ -186,7 +186,7 @@ pub async fn enqueue(store: &Store, caller: usize, turn: usize) {
 /// One delivery, without the sending. `false`: nothing waits for that chat any more.
 async fn deliver(store: &Store, epoch: Epoch, flight: usize) -> bool {
     let (destination, now) = (chat(flight), Clock::system().now());
-    let claimed = store.write(move |db| outbox::claim(db, epoch, &destination, now));
+    let claimed = store.write(move |db| outbox::claim(db, epoch, &destination, &Unlimited, now));
     let Claim::Leased(lease) = claimed.await.expect("a claim") else {
         return false;
     };

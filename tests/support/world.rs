@@ -2,8 +2,8 @@
 
 use rusqlite::Connection;
 use shared::model::{
-    Alert, Category, Delivery, Destination, Fault, Judge, Lease, Priority, Receipt, Settlement,
-    Severity, Timestamp,
+    Alert, Category, Delivery, Destination, Fault, GateKeys, Gatekeeper, Gates, Judge, Lease, Pass,
+    Priority, Receipt, Settlement, Severity, Timestamp,
 };
 use shared::platform::clock::Clock;
 use shared::store::outbox::{self, Claim, Epoch, Owed};
@@ -82,7 +82,7 @@ impl World {
 
     pub fn try_claim(&self, epoch: Epoch, to: &Destination) -> Result<Claim, StoreError> {
         let (to, now) = (to.clone(), self.clock.now());
-        self.write(move |db| outbox::claim(db, epoch, &to, now))
+        self.write(move |db| outbox::claim(db, epoch, &to, &Unlimited, now))
     }
 
     pub fn lease(&self, epoch: Epoch, to: &Destination) -> Box<Lease<Delivery>> {
@@ -138,6 +138,24 @@ pub fn stranger(path: &std::path::Path) -> Connection {
     db.pragma_update(None, "foreign_keys", false)
         .expect("as the CLI has it");
     db
+}
+
+/// No limits: only a gate that somebody closed keeps a delivery waiting.
+pub struct Unlimited;
+
+impl Gatekeeper for Unlimited {
+    fn keys(&self, to: &Destination) -> GateKeys {
+        GateKeys {
+            channel: to.channel.clone(),
+            bot: to.channel.clone(),
+            method: format!("{}/sendMessage", to.channel),
+            chat: to.to_string(),
+        }
+    }
+
+    fn pass(&self, _: &Destination, gates: &Gates, _: Priority, now: Timestamp) -> Pass {
+        watchalert_sender::policy::limiter::pass_unlimited(gates, now)
+    }
 }
 
 /// The first column of the first row as text; `NULL` when there is none.
@@ -200,6 +218,7 @@ pub fn receipt(id: &str) -> Settlement {
 pub fn fault(blame: shared::model::Blame, maybe_delivered: bool) -> Fault {
     Fault {
         blame,
+        hold: None,
         retry_after: None,
         maybe_delivered,
         detail: "a scripted fault".to_owned(),

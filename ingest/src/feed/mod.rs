@@ -1,7 +1,7 @@
 //! From the bytes of a response to a [`Document`], whatever the publisher did to them.
 //!
 //! feed-rs reads first. When it refuses a document, or reads it and plainly misses something,
-//! the lenient reader in [`repair`] reads the same text, and whichever found more is believed.
+//! the lenient reader in `repair` reads the same text, and whichever found more is believed.
 
 mod date;
 mod decode;

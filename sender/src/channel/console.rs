@@ -100,6 +100,7 @@ fn classify(written: io::Result<()>, id: i64) -> Outcome {
 fn fault(blame: Blame, maybe_delivered: bool, detail: String) -> Fault {
     Fault {
         blame,
+        hold: None,
         retry_after: None,
         maybe_delivered,
         detail,

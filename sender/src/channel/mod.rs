@@ -2,6 +2,7 @@
 
 pub mod console;
 
+use crate::policy::limiter::Limits;
 use console::Console;
 use shared::config::{Channel as Configured, ChannelKind};
 use shared::model::{Blame, Delivery, Destination, Fault, Outcome};
@@ -61,11 +62,24 @@ impl Channels {
         self.destinations.iter().find(|to| to.channel != failed)
     }
 
+    /// Under which name the bot's gates are kept: channels of one bot share them.
+    pub fn bot(&self, channel: &str) -> String {
+        channel.to_owned()
+    }
+
+    /// What the other side allows; `None`: everything.
+    pub fn limits(&self, to: &Destination) -> Option<Limits> {
+        match self.by_name.get(&to.channel)? {
+            Channel::Console(_) => None,
+        }
+    }
+
     /// Sends within the channel's deadline.
     pub async fn send(&self, delivery: &Delivery) -> Outcome {
         let Some(channel) = self.by_name.get(&delivery.destination.channel) else {
             return Outcome::Deferred(Fault {
                 blame: Blame::Channel,
+                hold: None,
                 retry_after: None,
                 maybe_delivered: false,
                 detail: "the channel is not configured".to_owned(),
@@ -76,6 +90,7 @@ impl Channels {
             Ok(outcome) => outcome,
             Err(_elapsed) => Outcome::Deferred(Fault {
                 blame: Blame::Channel,
+                hold: None,
                 retry_after: None,
                 maybe_delivered: true,
                 detail: format!("no answer within {}", span(deadline)),

@@ -1,6 +1,6 @@
 //! From the outcome of an attempt to what follows for its row. Age decides death, not a count.
 
-use shared::model::{Blame, Delivery, Fault, Outcome, Priority, Settlement, Timestamp};
+use shared::model::{Blame, Delivery, Fault, Hold, Outcome, Priority, Settlement, Timestamp};
 use shared::policy::backoff::backoff;
 use shared::policy::text::span;
 use std::time::Duration;
@@ -12,6 +12,8 @@ pub const UNRECOGNISED_TRIES: u32 = 3;
 /// The wait before the second copy; it doubles for the third. Longer than the 8 s for which
 /// Telegram's server may hold a request (DELIVERY A1.2), so that a late answer is past.
 pub const COPY_WAIT: Duration = Duration::from_secs(20);
+/// A destination that refuses us may come back within a week.
+const SUSPENDED: Duration = Duration::from_hours(7 * 24);
 /// A wait beyond this belongs into a gate, not a row.
 const LONGEST: Duration = Duration::from_hours(2);
 
@@ -45,17 +47,30 @@ pub fn decide(
         return unknown(fault, delivery, now);
     }
     let age = now.since(delivery.owed_since);
-    if terms.ages_are_sure && age >= terms.give_up_after {
-        let reason = format!(
-            "not delivered within {}: {}",
-            span(terms.give_up_after),
-            fault.detail
-        );
+    let mortal = age_of_death(fault.hold, terms.give_up_after);
+    if let Some(limit) = mortal.filter(|limit| terms.ages_are_sure && age >= *limit) {
+        let reason = format!("not delivered within {}: {}", span(limit), fault.detail);
         return Settlement::Bury(reason, fault);
+    }
+    if matches!(
+        fault.hold,
+        Some(Hold::RateLimited | Hold::Suspended | Hold::Stopped)
+    ) {
+        // The gate makes it wait, and everything behind it too; the row itself is due at once.
+        return Settlement::RetryAt(now, fault);
     }
     let failures = u32::try_from(attempt).unwrap_or(u32::MAX);
     let wait = backoff(failures, fault.retry_after, chance).min(LONGEST);
     Settlement::RetryAt(now + wait, fault)
+}
+
+/// A flood wait and a refused token cost nothing but time: what waits behind them never dies.
+fn age_of_death(hold: Option<Hold>, give_up_after: Duration) -> Option<Duration> {
+    match hold {
+        Some(Hold::RateLimited | Hold::Stopped) => None,
+        Some(Hold::Suspended) => Some(give_up_after.max(SUSPENDED)),
+        Some(Hold::Down) | None => Some(give_up_after),
+    }
 }
 
 /// Buries what will never pass; gives the fault back when another try is worth it.
@@ -120,6 +135,7 @@ mod tests {
     fn fault(blame: Blame, maybe_delivered: bool) -> Fault {
         Fault {
             blame,
+            hold: None,
             retry_after: None,
             maybe_delivered,
             detail: "no".to_owned(),
@@ -222,6 +238,27 @@ mod tests {
             said(outcome(), &lost, 1),
             "0 s",
             "what is critical does not wait"
+        );
+    }
+
+    #[test]
+    fn what_waits_behind_a_gate_is_due_at_once_and_dies_late_or_never() {
+        let mut old = delivery();
+        let held = |hold| {
+            Outcome::Deferred(Fault {
+                hold: Some(hold),
+                ..fault(Blame::Channel, false)
+            })
+        };
+        for hold in [Hold::RateLimited, Hold::Suspended, Hold::Stopped] {
+            assert_eq!(said(held(hold), &old, 1), "0 s");
+        }
+        old.owed_since = NOW.minus(Duration::from_hours(8 * 24));
+        assert_eq!(said(held(Hold::RateLimited), &old, 1), "0 s");
+        assert_eq!(said(held(Hold::Stopped), &old, 1), "0 s");
+        assert_eq!(
+            said(held(Hold::Suspended), &old, 1),
+            "not delivered within 7 d: no"
         );
     }
 

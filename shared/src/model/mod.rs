@@ -20,6 +20,7 @@
 mod alert;
 mod delivery;
 mod destination;
+mod gate;
 mod item;
 mod outcome;
 mod time;
@@ -31,8 +32,9 @@ pub use delivery::{
     Attempt, Content, DeadLetter, Delivery, DeliveryKind, DeliveryState, Lease, Message, Receipt,
 };
 pub use destination::Destination;
+pub use gate::{Breaker, Gate, GateKeys, Gatekeeper, Gates, Pass, Scope};
 pub use item::{DedupKey, Entry, Item};
-pub use outcome::{Blame, Fault, Outcome, Settlement};
+pub use outcome::{Blame, Fault, Hold, Outcome, Settlement};
 pub use time::Timestamp;
 pub use validators::Validators;
 pub use verdict::{Category, Judge, Priority, Severity, UnknownName, Verdict};

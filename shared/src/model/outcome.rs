@@ -17,12 +17,27 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub blame: Blame,
+    /// What it closes for everything that would go the same way.
+    pub hold: Option<Hold>,
     /// What the receiver asked us to wait.
     pub retry_after: Option<Duration>,
     /// The request went out and nothing certain came back: it may have arrived.
     pub maybe_delivered: bool,
     /// For a person; never holds a secret.
     pub detail: String,
+}
+
+/// A fault that is not one row's own: it closes a gate, and the row waits behind that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// Too many: the other side asks for a pause.
+    RateLimited,
+    /// The destination refuses us: blocked, kicked, not there.
+    Suspended,
+    /// The bot itself is refused: a token that is no longer good.
+    Stopped,
+    /// The server cannot be reached, or cannot answer.
+    Down,
 }
 
 /// Who must change for a delivery to pass.

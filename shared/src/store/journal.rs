@@ -25,7 +25,7 @@ const SPARE: &str = ".unsettled.spare";
 /// Enough for the completions of all flights, several times over.
 const SPARE_BYTES: usize = 64 * 1024;
 
-/// Takes the room that [`write`] needs on a full disk. Call it at each start of the sender.
+/// Takes the room that [`write()`] needs on a full disk. Call it at each start of the sender.
 pub fn reserve(database: &Path) -> io::Result<()> {
     let spare = beside(database, SPARE);
     let enough = u64::try_from(SPARE_BYTES).unwrap_or(u64::MAX);

@@ -6,6 +6,7 @@
 mod adopt;
 mod error;
 pub mod feeds;
+pub mod gate;
 pub mod heartbeats;
 pub mod invariants;
 pub mod items;

@@ -3,8 +3,8 @@
 use super::recover::Epoch;
 use super::row;
 use super::waiting::horizon;
-use crate::model::{Delivery, Destination, Lease, Timestamp};
-use crate::store::{Db, Remedy, StoreError};
+use crate::model::{Delivery, Destination, Gatekeeper, Lease, Pass, Priority, Timestamp};
+use crate::store::{Db, Remedy, StoreError, gate};
 use rusqlite::{OptionalExtension, named_params};
 
 /// What a destination has for us.
@@ -19,15 +19,9 @@ pub enum Claim {
 /// A destination, and what it has for us or what is wrong with it.
 pub type Claimed = (Destination, Result<Claim, StoreError>);
 
-/// Until when any of the gates of a destination is closed. A row for a scope need not exist.
-const GATE: &str = "\
-SELECT max(max(next_at,blocked_until,paused_until)) FROM gate
- WHERE (scope='channel' AND key=:channel) OR (scope='bot' AND key=:channel)
-    OR (scope='method' AND key=:channel||'/sendMessage') OR (scope='chat' AND key=:channel||'/'||:chat)";
-
 /// The gravest, then the oldest, of those that are due: one in backoff never blocks the others.
 const NEXT: &str = "\
-SELECT id FROM outbox
+SELECT id,priority FROM outbox
  WHERE state='ready' AND channel=:channel AND chat_id=:chat AND due_at<=:now
  ORDER BY priority,id LIMIT 1";
 
@@ -53,12 +47,13 @@ pub fn claim_each(
     db: &Db,
     epoch: Epoch,
     destinations: &[Destination],
+    gatekeeper: &dyn Gatekeeper,
     now: Timestamp,
 ) -> Result<Vec<Claimed>, StoreError> {
     let mut claims = Vec::new();
     for destination in destinations {
         db.execute_batch("SAVEPOINT claim")?;
-        let claim = claim(db, epoch, destination, now);
+        let claim = claim(db, epoch, destination, gatekeeper, now);
         match &claim {
             Ok(_) => db.execute_batch("RELEASE claim")?,
             Err(error) if error.remedy() == Remedy::Skip => {
@@ -71,7 +66,8 @@ pub fn claim_each(
     Ok(claims)
 }
 
-/// Leases the next due delivery of `destination`.
+/// Leases the next due delivery of `destination`, when `gatekeeper` lets it pass: its gates advance
+/// with the lease, so that a restart, or a second sender, keeps the limits.
 ///
 /// # Errors
 /// `Fenced` when another sender has taken over.
@@ -79,31 +75,31 @@ pub fn claim(
     db: &Db,
     epoch: Epoch,
     destination: &Destination,
+    gatekeeper: &dyn Gatekeeper,
     now: Timestamp,
 ) -> Result<Claim, StoreError> {
-    let (channel, chat) = (&destination.channel, &destination.chat_id);
-    let open_at: Option<f64> = db
-        .prepare_cached(GATE)?
-        .query_row(named_params! {":channel": channel, ":chat": chat}, |row| {
-            row.get(0)
-        })?;
-    let open_at = Timestamp::from_unix_seconds(open_at.unwrap_or(0.0));
-    if open_at > now {
-        return Ok(Claim::NotBefore(open_at));
-    }
-    let next: Option<i64> = db
+    let next: Option<(i64, i64)> = db
         .prepare_cached(NEXT)?
         .query_row(
             named_params! {
-                ":channel": channel, ":chat": chat,
+                ":channel": destination.channel, ":chat": destination.chat_id,
                 ":now": horizon(now),
             },
-            |row| row.get(0),
+            |row| Ok((row.get(0)?, row.get(1)?)),
         )
         .optional()?;
-    match next {
-        Some(id) => Ok(Claim::Leased(Box::new(lease(db, epoch, id, now)?))),
-        None => next_time(db, destination),
+    let Some((id, rank)) = next else {
+        return next_time(db, destination);
+    };
+    let priority = Priority::from_rank(rank).unwrap_or(Priority::Low);
+    let keys = gatekeeper.keys(destination);
+    let gates = gate::load(db, &keys)?;
+    match gatekeeper.pass(destination, &gates, priority, now) {
+        Pass::At(at) => Ok(Claim::NotBefore(at)),
+        Pass::Now(spent) => {
+            gate::save(db, &keys, &gates, &spent)?;
+            Ok(Claim::Leased(Box::new(lease(db, epoch, id, now)?)))
+        }
     }
 }
 

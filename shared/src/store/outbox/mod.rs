@@ -9,9 +9,9 @@
 //!
 //! | file | moves |
 //! |---|---|
-//! | [`enqueue`] | nothing → ready |
-//! | [`claim`] | ready → leased, with its attempt row, before the network is touched |
-//! | [`settle`] | leased → sent, ready or dead, by the holder of the lease alone |
+//! | [`enqueue`](mod@enqueue) | nothing → ready |
+//! | [`claim`](mod@claim) | ready → leased, with its attempt row, before the network is touched |
+//! | [`settle`](mod@settle) | leased → sent, ready or dead, by the holder of the lease alone |
 //! | [`recover`] | leased → ready under a new epoch; backoff that no clock can reach |
 //! | [`waiting`] | none: says which destinations have something, and when |
 //! | [`operator`] | dead or expired → ready or cancelled; ready → cancelled |

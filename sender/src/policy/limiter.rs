@@ -1,0 +1,306 @@
+//! The limiter: may a delivery start now, and if not, when; pure, over gates that the store keeps.
+//!
+//! Two layers. For a chat: a gap between sends, and for groups so many in any minute, exactly, by
+//! the times of the last sends. For the bot: a bucket (GCRA: one time says it all), so that many
+//! chats together keep the bot's rate. Sources: DELIVERY A1.1 (documented limits), C1 and C6 (why
+//! these forms, and the margins).
+
+use shared::model::{Gate, Gates, Pass, Priority, Timestamp};
+use std::time::Duration;
+
+/// What a channel's other side allows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Between two sends of a chat, from when the request was written.
+    pub gap: Duration,
+    /// The same from the answer, before which the other side has surely counted the send.
+    pub gap_from_answer: Duration,
+    /// At most so many in any minute; groups have it, private chats do not.
+    pub per_minute: Option<usize>,
+    /// Of the bot, at its nominal rate.
+    pub interval: Duration,
+    /// So many may go at once after a pause.
+    pub burst: u32,
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// Of a group's minute, what low priority may fill: 16 of 20.
+const LOW_SHARE: usize = 16;
+/// Sends of the bot's burst that low priority leaves to others.
+const LOW_RESERVE: u32 = 2;
+
+/// No wait that anybody told us is longer (`TDLib` itself ends them at 14 days, DELIVERY A1.2).
+const LONGEST_TOLD: Duration = Duration::from_hours(14 * 24);
+
+/// Without limits: only what was closed keeps a delivery waiting.
+pub fn pass_unlimited(gates: &Gates, now: Timestamp) -> Pass {
+    match closed_until(gates, now) {
+        at if at > now => Pass::At(at),
+        _ => Pass::Now(Box::new(gates.clone())),
+    }
+}
+
+impl Limits {
+    /// Telegram, a private chat: 1 a second with 5 % margin, since two sends 1.00 s apart can
+    /// arrive 0.95 s apart; the bot 25 a second of "30 or so".
+    pub const PRIVATE: Self = Self {
+        gap: Duration::from_millis(1_050),
+        gap_from_answer: Duration::from_millis(1_000),
+        per_minute: None,
+        interval: Duration::from_millis(40),
+        burst: 5,
+    };
+
+    /// Telegram, a group: also 20 a minute.
+    pub const GROUP: Self = Self {
+        per_minute: Some(20),
+        ..Self::PRIVATE
+    };
+
+    /// Asks, and spends when the answer is yes.
+    pub fn pass(&self, gates: &Gates, priority: Priority, now: Timestamp) -> Pass {
+        let is_low = priority > Priority::Normal;
+        let gates = &self.believable(gates, now);
+        let at = closed_until(gates, now)
+            .max(gates.chat.next_at)
+            .max(self.minute_free_at(&gates.chat, is_low))
+            .max(self.bucket_free_at(&gates.bot, is_low));
+        if at > now {
+            return Pass::At(at);
+        }
+        let mut spent = gates.clone();
+        spent.chat.next_at = now + stretched(self.gap, &gates.chat);
+        if let Some(most) = self.per_minute {
+            remember(&mut spent.chat.ring, now, most);
+        }
+        let interval = stretched(self.interval, &gates.bot);
+        spent.bot.next_at = gates.bot.next_at.max(now) + interval;
+        Pass::Now(Box::new(spent))
+    }
+
+    /// The request was written at `written` and answered at `answered`: the next send waits for
+    /// whichever lets it go earlier, and the minute counts from when the other side surely had it.
+    pub fn answered(&self, chat: &mut Gate, written: Timestamp, answered: Timestamp) {
+        let from_write = written + stretched(self.gap, chat);
+        let from_answer = answered + stretched(self.gap_from_answer, chat);
+        chat.next_at = from_write.min(from_answer);
+        if let Some(last) = chat.ring.last_mut() {
+            *last = answered;
+        }
+    }
+
+    /// Gates that a clock which went back left in the future would keep a chat waiting for days: the
+    /// limiter's own times are never further ahead than it can have put them.
+    fn believable(&self, gates: &Gates, now: Timestamp) -> Gates {
+        let mut gates = gates.clone();
+        let chat = now + stretched(self.gap, &gates.chat);
+        gates.chat.next_at = gates.chat.next_at.min(chat);
+        for sent in &mut gates.chat.ring {
+            *sent = (*sent).min(now);
+        }
+        let bot = now + stretched(self.interval, &gates.bot) * (self.burst + 1);
+        gates.bot.next_at = gates.bot.next_at.min(bot);
+        gates
+    }
+
+    fn minute_free_at(&self, chat: &Gate, is_low: bool) -> Timestamp {
+        let Some(most) = self.per_minute else {
+            return Timestamp::EPOCH;
+        };
+        let most = if is_low { LOW_SHARE.min(most) } else { most };
+        // The one whose minute must be over before there is room for another.
+        let blocking = chat.ring.len().checked_sub(most);
+        let blocking = blocking.and_then(|place| chat.ring.get(place));
+        blocking.map_or(Timestamp::EPOCH, |sent| *sent + MINUTE)
+    }
+
+    fn bucket_free_at(&self, bot: &Gate, is_low: bool) -> Timestamp {
+        let reserve = if is_low { LOW_RESERVE } else { 0 };
+        let tolerance = self.burst.saturating_sub(1 + reserve);
+        bot.next_at.minus(stretched(self.interval, bot) * tolerance)
+    }
+}
+
+/// Until when the other side, a breaker or the operator closed one of them.
+fn closed_until(gates: &Gates, now: Timestamp) -> Timestamp {
+    let all = [&gates.channel, &gates.bot, &gates.method, &gates.chat];
+    let until = all.map(|gate| {
+        gate.blocked_until
+            .min(now + LONGEST_TOLD)
+            .max(gate.paused_until)
+    });
+    until.into_iter().max().unwrap_or_default()
+}
+
+fn stretched(nominal: Duration, gate: &Gate) -> Duration {
+    nominal.mul_f64(gate.stretch.max(1.0))
+}
+
+fn remember(ring: &mut Vec<Timestamp>, now: Timestamp, most: usize) {
+    ring.push(now);
+    let surplus = ring.len().saturating_sub(most);
+    ring.drain(..surplus);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_unix_millis(1_796_025_600_000);
+
+    /// Sends as early as allowed, each answered after `answer`; the seconds at which they start.
+    fn schedule(limits: Limits, priority: Priority, count: usize, answer: Duration) -> Vec<f64> {
+        let (mut gates, mut now, mut starts) = (Gates::default(), NOW, Vec::new());
+        while starts.len() < count {
+            match limits.pass(&gates, priority, now) {
+                Pass::At(at) => now = at,
+                Pass::Now(spent) => {
+                    starts.push(now.since(NOW).as_secs_f64());
+                    gates = *spent;
+                    let written = now;
+                    now = now + answer;
+                    limits.answered(&mut gates.chat, written, now);
+                }
+            }
+        }
+        starts
+    }
+
+    fn most_in_a_minute(starts: &[f64]) -> usize {
+        let within = |from: &f64| {
+            starts
+                .iter()
+                .filter(|at| (*from..from + 60.0).contains(*at))
+                .count()
+        };
+        starts.iter().map(within).max().unwrap_or(0)
+    }
+
+    #[test]
+    fn two_hundred_to_a_private_chat_take_the_limits_own_time_and_a_margin() {
+        let starts = schedule(
+            Limits::PRIVATE,
+            Priority::High,
+            200,
+            Duration::from_millis(20),
+        );
+        let last = starts[199];
+        assert!((199.0..=199.0 * 1.06).contains(&last), "{last}");
+        let gaps = starts.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(gaps.fold(f64::MAX, f64::min) >= 1.0);
+    }
+
+    #[test]
+    fn a_slow_answer_does_not_slow_the_chat_twice() {
+        let starts = schedule(Limits::PRIVATE, Priority::High, 3, Duration::from_secs(8));
+        assert_eq!(
+            starts,
+            [0.0, 8.0, 16.0],
+            "the gap was over before the answer"
+        );
+    }
+
+    #[test]
+    fn a_group_never_gets_more_than_twenty_in_any_minute() {
+        let starts = schedule(
+            Limits::GROUP,
+            Priority::High,
+            100,
+            Duration::from_millis(20),
+        );
+        assert_eq!(most_in_a_minute(&starts), 20);
+        assert!(
+            starts[19] < 21.0,
+            "the first twenty go at one a second: {}",
+            starts[19]
+        );
+        assert!(starts[20] >= 60.0);
+    }
+
+    #[test]
+    fn low_priority_leaves_a_fifth_of_the_minute() {
+        let starts = schedule(Limits::GROUP, Priority::Low, 40, Duration::from_millis(20));
+        assert_eq!(most_in_a_minute(&starts), 16);
+    }
+
+    /// Many chats of one bot at once.
+    fn bot_starts(priority: Priority, chats: usize) -> Vec<f64> {
+        let (mut bot, mut now, mut starts) = (Gate::default(), NOW, Vec::new());
+        while starts.len() < chats {
+            let gates = Gates {
+                bot: bot.clone(),
+                ..Gates::default()
+            };
+            match Limits::PRIVATE.pass(&gates, priority, now) {
+                Pass::At(at) => now = at,
+                Pass::Now(spent) => {
+                    starts.push(now.since(NOW).as_secs_f64());
+                    bot = spent.bot;
+                }
+            }
+        }
+        starts
+    }
+
+    #[test]
+    fn the_bot_sends_five_at_once_and_then_twenty_five_a_second() {
+        let starts = bot_starts(Priority::High, 55);
+        assert!(starts[4] < 0.001, "{}", starts[4]);
+        assert!((starts[54] - 2.0).abs() < 0.01, "{}", starts[54]);
+    }
+
+    #[test]
+    fn low_priority_leaves_a_part_of_the_burst() {
+        let starts = bot_starts(Priority::Low, 5);
+        assert!(starts[2] < 0.001 && starts[3] > 0.001, "{starts:?}");
+    }
+
+    #[test]
+    fn a_wait_that_the_other_side_set_is_kept_to_the_second() {
+        let mut gates = Gates::default();
+        let until = NOW + Duration::from_secs(43_838);
+        gates.chat.blocked_until = until;
+        assert_eq!(
+            Limits::PRIVATE.pass(&gates, Priority::Critical, NOW),
+            Pass::At(until)
+        );
+        assert!(matches!(
+            Limits::PRIVATE.pass(&gates, Priority::Critical, until),
+            Pass::Now(_)
+        ));
+    }
+
+    #[test]
+    fn a_clock_that_went_back_keeps_no_chat_waiting() {
+        let mut gates = Gates::default();
+        let future = NOW + Duration::from_secs(30 * 86_400);
+        gates.chat.next_at = future;
+        gates.bot.next_at = future;
+        gates.chat.ring = vec![future; 20];
+        let Pass::At(at) = Limits::GROUP.pass(&gates, Priority::High, NOW) else {
+            panic!("as if all had been sent just now");
+        };
+        assert!(at <= NOW + Duration::from_secs(60), "{at:?}");
+    }
+
+    #[test]
+    fn nothing_is_spent_when_one_gate_refuses() {
+        let mut gates = Gates::default();
+        gates.chat.next_at = NOW + Duration::from_secs(1);
+        assert!(matches!(
+            Limits::PRIVATE.pass(&gates, Priority::High, NOW),
+            Pass::At(_)
+        ));
+        assert_eq!(gates.bot.next_at, Timestamp::EPOCH);
+    }
+
+    #[test]
+    fn a_stretched_chat_sends_slower() {
+        let mut gates = Gates::default();
+        gates.chat.stretch = 2.0;
+        let Pass::Now(spent) = Limits::PRIVATE.pass(&gates, Priority::High, NOW) else {
+            panic!("free");
+        };
+        assert_eq!(spent.chat.next_at, NOW + Duration::from_millis(2_100));
+    }
+}

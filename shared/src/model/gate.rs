@@ -1,0 +1,87 @@
+//! A gate: what keeps a whole chat, method, bot or channel waiting, as against one row's backoff.
+
+use super::verdict::named;
+use super::{Destination, Priority, Timestamp, UnknownName};
+use std::fmt;
+use std::str::FromStr;
+
+/// What a gate stands before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    Channel,
+    Bot,
+    Method,
+    Chat,
+}
+
+named!(Scope { Channel => "channel", Bot => "bot", Method => "method", Chat => "chat" });
+
+/// Whether deliveries pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Breaker {
+    #[default]
+    Closed,
+    /// None until `blocked_until`.
+    Open,
+    /// One, as a probe.
+    HalfOpen,
+}
+
+named!(Breaker { Closed => "closed", Open => "open", HalfOpen => "half-open" });
+
+/// The limiter's and the breaker's memory for one scope and key, kept over restarts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Gate {
+    /// The limiter's next free moment; of a bucket its theoretical arrival time.
+    pub next_at: Timestamp,
+    /// The last sends, the oldest first: for limits of the form "so many in a minute".
+    pub ring: Vec<Timestamp>,
+    /// By how much the nominal interval is stretched, at least 1.
+    pub stretch: f64,
+    /// Since when nothing was refused.
+    pub clean_since: Option<Timestamp>,
+    /// What the other side told us to wait, or what the breaker does.
+    pub blocked_until: Timestamp,
+    pub breaker: Breaker,
+    /// The first of the failures in a row.
+    pub failing_since: Option<Timestamp>,
+    /// Failures in a row that count against this scope.
+    pub strikes: u32,
+    pub reason: Option<String>,
+    /// Set by the operator.
+    pub paused_until: Timestamp,
+}
+
+/// The gates before one destination; all must be open.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Gates {
+    pub channel: Gate,
+    pub bot: Gate,
+    pub method: Gate,
+    pub chat: Gate,
+}
+
+/// Under which keys they are kept: two channels of one bot share its gate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateKeys {
+    pub channel: String,
+    pub bot: String,
+    pub method: String,
+    pub chat: String,
+}
+
+/// Whether a delivery may start.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pass {
+    /// With the gates as they are from now on: all of them are spent, or none.
+    Now(Box<Gates>),
+    At(Timestamp),
+}
+
+/// Decides about the gates of a destination: the sender's rules, asked inside the claim.
+pub trait Gatekeeper: Send + Sync {
+    fn keys(&self, to: &Destination) -> GateKeys;
+
+    /// Asks, and spends when the answer is yes.
+    fn pass(&self, to: &Destination, gates: &Gates, priority: Priority, now: Timestamp) -> Pass;
+}
