@@ -3,9 +3,10 @@
 use shared::config::{
     Adjust, ChannelKind, Config, ConfigError, Feed, Ingest, Problem, Program, Surroundings,
 };
-use shared::model::{Category, Severity};
+use shared::model::{Category, Priority, Severity};
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,13 +33,16 @@ fn load(path: &Path) -> Result<Config, ConfigError> {
     Config::load(path, None, Program::Both)
 }
 
-fn parse(text: &str) -> Result<Config, Vec<Problem>> {
-    let around = Surroundings {
+fn around() -> Surroundings<'static> {
+    Surroundings {
         directory: Path::new("/etc/watchalert"),
         credentials: None,
         program: Program::Both,
-    };
-    Config::parse(text, &around)
+    }
+}
+
+fn parse(text: &str) -> Result<Config, Vec<Problem>> {
+    Config::parse(text, &around())
 }
 
 /// What is wrong with the file, or `None` when it was taken.
@@ -146,11 +150,21 @@ fn the_example_is_taken_with_every_commented_key_too() {
         .lines()
         .map(|line| match line.strip_prefix('#') {
             Some(key) if key.starts_with(|first: char| first.is_ascii_lowercase()) => key,
+            Some(section) if section.starts_with('[') => section,
             _ => line,
         })
         .filter(|line| !line.starts_with("authorization_file"))
         .collect();
-    let config = parse(&uncommented.join("\n")).unwrap();
+    let around = Surroundings {
+        // Which does not look for the file with the bot's token.
+        program: Program::Ingest,
+        ..around()
+    };
+    let config = Config::parse(&uncommented.join("\n"), &around).unwrap();
+    let ChannelKind::Telegram(telegram) = &config.channels[0].kind else {
+        panic!("not {:?}", config.channels[0]);
+    };
+    assert_eq!(telegram.api_url.as_str(), "https://api.telegram.org/");
     assert_eq!(
         config.ingest.contact.as_deref(),
         Some("https://example.org/about")
@@ -233,6 +247,64 @@ fn everything_that_can_be_written_is_read() {
     assert_eq!(config.routes[0].to, ["screen", "other_screen-2"]);
     assert_eq!(config.routes[1].severity, None);
     assert_eq!(config.outbox.retention, Duration::from_hours(30 * 24));
+}
+
+const TELEGRAM: &str = "[channel.ops]\nkind = \"telegram\"\ntoken_file = \"token\"\n";
+
+/// What the sender makes of these keys, with this in the file of the token.
+fn telegram(keys: &str, token: &str) -> Result<Config, Vec<String>> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("token");
+    fs::write(&path, token).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap();
+    let around = Surroundings {
+        directory: directory.path(),
+        credentials: None,
+        program: Program::Sender,
+    };
+    Config::parse(&format!("{TELEGRAM}{keys}"), &around)
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn a_telegram_channel_is_read_with_its_defaults_and_with_every_key() {
+    let read = |keys: &str| {
+        let config = telegram(keys, "123456:AAE_x-9\n").unwrap();
+        let chat = config.channels[0].destination().chat_id;
+        match &config.channels[0].kind {
+            ChannelKind::Telegram(telegram) => (chat, telegram.clone()),
+            ChannelKind::Console => panic!("a console"),
+        }
+    };
+    let (chat, least) = read("chat_id = -1001234567890\n");
+    assert_eq!(chat, "-1001234567890");
+    assert_eq!(least.api_url.as_str(), "https://api.telegram.org/");
+    assert_eq!((least.thread, least.silent.len()), (None, 0));
+    let (chat, most) = read(
+        "chat_id = \"@ops_room\"\nmessage_thread_id = 7\nsilent = [\"low\", \"normal\"]\n\
+         api_url = \"http://[::1]:8081/api\"\n",
+    );
+    assert_eq!(chat, "@ops_room");
+    assert_eq!(most.api_url.as_str(), "http://[::1]:8081/api");
+    assert_eq!(most.thread, Some(7));
+    assert_eq!(most.silent, [Priority::Low, Priority::Normal]);
+}
+
+#[test]
+fn a_file_without_a_bots_token_is_refused_without_showing_it_and_only_by_the_sender() {
+    let problems = telegram("chat_id = 7\n", "bot123456:hunter2").unwrap_err();
+    assert_eq!(problems.len(), 1);
+    let told = &problems[0];
+    assert!(
+        told.starts_with("channel.ops.token_file (line 3): that file holds no bot token"),
+        "{told}"
+    );
+    assert!(!told.contains("hunter2"), "{told}");
+    let around = Surroundings {
+        program: Program::Ingest,
+        ..around()
+    };
+    assert!(Config::parse(&format!("{TELEGRAM}chat_id = 7\n"), &around).is_ok());
 }
 
 #[test]

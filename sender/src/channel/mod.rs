@@ -1,6 +1,7 @@
 //! The channels: each one file of wire and one pure `classify`. A channel never sees the store.
 
 pub mod console;
+pub mod telegram;
 
 use crate::policy::limiter::Limits;
 use console::Console;
@@ -8,13 +9,17 @@ use shared::config::{Channel as Configured, ChannelKind};
 use shared::model::{Blame, Delivery, Destination, Fault, Outcome};
 use shared::platform::term::Style;
 use shared::policy::text::span;
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use telegram::Telegram;
+use telegram::wire::Wire;
 
 /// How one delivery leaves the house.
 #[derive(Debug)]
 pub enum Channel {
     Console(Console),
+    Telegram(Box<Telegram>),
 }
 
 impl Channel {
@@ -22,12 +27,14 @@ impl Channel {
     fn deadline(&self) -> Duration {
         match self {
             Self::Console(_) => console::DEADLINE,
+            Self::Telegram(_) => telegram::DEADLINE,
         }
     }
 
     async fn send(&self, delivery: &Delivery) -> Outcome {
         match self {
             Self::Console(console) => console.send(delivery).await,
+            Self::Telegram(telegram) => telegram.send(delivery).await.outcome,
         }
     }
 }
@@ -41,8 +48,13 @@ pub struct Channels {
 
 impl Channels {
     pub fn open(configured: &[Configured], output: &console::Output, style: Style) -> Self {
-        let open = |channel: &Configured| match channel.kind {
+        let wire = LazyCell::new(Wire::open);
+        let open = |channel: &Configured| match &channel.kind {
             ChannelKind::Console => Channel::Console(Console::new(output.clone(), style)),
+            ChannelKind::Telegram(configured) => {
+                let telegram = Telegram::new(Wire::clone(&wire), (**configured).clone());
+                Channel::Telegram(Box::new(telegram))
+            }
         };
         Self {
             by_name: configured

@@ -1,7 +1,9 @@
 //! `[channel.NAME]` and `default_channel`: where alerts can go.
 
+use super::Surroundings;
 use super::reader::{Read, Section};
 use super::suggest::instead_of;
+use super::telegram::{self, Telegram};
 use super::value::text;
 use crate::model::Destination;
 use toml::de::DeValue;
@@ -16,9 +18,10 @@ pub struct Channel {
 impl Channel {
     /// Where alerts go that only name the channel.
     pub fn destination(&self) -> Destination {
-        let chat_id = match self.kind {
+        let chat_id = match &self.kind {
             // There is one standard output.
             ChannelKind::Console => "-",
+            ChannelKind::Telegram(telegram) => &telegram.chat_id,
         };
         Destination {
             channel: self.name.clone(),
@@ -32,6 +35,8 @@ impl Channel {
 pub enum ChannelKind {
     /// Prints to standard output.
     Console,
+    /// Writes to a Telegram chat as a bot.
+    Telegram(Box<Telegram>),
 }
 
 /// The channels, in the order of their names.
@@ -55,7 +60,7 @@ impl Channels<'_> {
     }
 }
 
-pub(super) fn read_all<'r>(root: &mut Section<'r>) -> Channels<'r> {
+pub(super) fn read_all<'r>(root: &mut Section<'r>, around: &Surroundings<'_>) -> Channels<'r> {
     let mut channels = Channels {
         names: Vec::new(),
         sound: Vec::new(),
@@ -67,7 +72,7 @@ pub(super) fn read_all<'r>(root: &mut Section<'r>) -> Channels<'r> {
         if name.is_empty() || !name.chars().all(plain) {
             section.refuse_whole("a channel's name is letters, digits, _ and - only; rename it");
         }
-        let kind = read_kind(section);
+        let kind = read_kind(section, around);
         channels.sound.extend(kind.map(|kind| Channel {
             name: name.to_owned(),
             kind,
@@ -80,19 +85,25 @@ pub(super) fn read_all<'r>(root: &mut Section<'r>) -> Channels<'r> {
     channels
 }
 
-fn read_kind(mut section: Section<'_>) -> Option<ChannelKind> {
-    let kinds = ["console"];
-    let missing = format!("is missing; write one of: {}", kinds.join(", "));
-    let kind = section.need("kind", &missing, |value| {
+fn read_kind(mut section: Section<'_>, around: &Surroundings<'_>) -> Option<ChannelKind> {
+    const KINDS: [&str; 2] = ["console", "telegram"];
+    let missing = format!("is missing; write one of: {}", KINDS.join(", "));
+    let name = section.need("kind", &missing, |value| {
         let name = text(value)?;
-        match name.as_str() {
-            "console" => Ok(ChannelKind::Console),
-            _ => Err(format!("unknown kind {name:?}{}", instead_of(&name, kinds))),
+        match KINDS.into_iter().find(|kind| *kind == name) {
+            Some(kind) => Ok(kind),
+            None => Err(format!("unknown kind {name:?}{}", instead_of(&name, KINDS))),
         }
     })?;
     // Only now: which keys there are depends on the kind.
+    let kind = match name {
+        "telegram" => telegram::read(&mut section, around)
+            .map(Box::new)
+            .map(ChannelKind::Telegram),
+        _ => Some(ChannelKind::Console),
+    };
     section.finish();
-    Some(kind)
+    kind
 }
 
 pub(super) fn read_default(root: &mut Section<'_>, channels: &Channels<'_>) -> Option<String> {

@@ -14,6 +14,7 @@ mod route;
 mod rule;
 mod secret;
 mod suggest;
+mod telegram;
 mod value;
 
 pub use channel::{Channel, ChannelKind};
@@ -23,6 +24,7 @@ pub use ingest::Ingest;
 pub use route::Route;
 pub use rule::{Adjust, Match, Rule};
 pub use secret::{Program, Secret, SecretFile};
+pub use telegram::{Telegram, is_token};
 
 use jiff::tz::TimeZone;
 use reader::{Read, Report, Section};
@@ -152,7 +154,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
     let ingest = ingest::read(&mut root);
     let feeds = feed::read_all(&mut root, &ingest, around);
     let rules = rule::read_all(&mut root);
-    let channels = channel::read_all(&mut root);
+    let channels = channel::read_all(&mut root, around);
     let default_channel = channel::read_default(&mut root, &channels);
     let routes = route::read_all(&mut root, &channels);
     root.finish();

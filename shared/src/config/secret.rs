@@ -22,7 +22,7 @@ pub enum Program {
 }
 
 impl Program {
-    fn needs_what_is_for(self, owner: Self) -> bool {
+    pub(super) fn needs_what_is_for(self, owner: Self) -> bool {
         self == Self::Both || self == owner
     }
 }
