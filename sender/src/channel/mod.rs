@@ -76,13 +76,17 @@ impl Channels {
 
     /// Under which name the bot's gates are kept: channels of one bot share them.
     pub fn bot(&self, channel: &str) -> String {
-        channel.to_owned()
+        match self.by_name.get(channel) {
+            Some(Channel::Telegram(telegram)) => telegram.bot(),
+            Some(Channel::Console(_)) | None => channel.to_owned(),
+        }
     }
 
     /// What the other side allows; `None`: everything.
     pub fn limits(&self, to: &Destination) -> Option<Limits> {
         match self.by_name.get(&to.channel)? {
             Channel::Console(_) => None,
+            Channel::Telegram(telegram) => Some(telegram.limits(&to.chat_id)),
         }
     }
 

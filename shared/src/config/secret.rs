@@ -63,6 +63,11 @@ impl SecretFile {
     /// More than any token, key or password; a wrong file name must not fill the memory.
     const LARGEST: u64 = 64 * 1024;
 
+    /// Which file it is, for people and for telling secrets apart.
+    pub fn place(&self) -> String {
+        self.file.display().to_string()
+    }
+
     /// Reads the secret.
     ///
     /// # Errors

@@ -5,14 +5,10 @@
 //! tdlib/td `MessagesManager.cpp`) and of refusals seen in public threads.
 
 use serde_json::Value;
-use shared::model::{Blame, Fault, Outcome, Receipt};
+use shared::model::{Blame, Fault, Hold, Outcome, Receipt};
 use shared::policy::text::{one_line, shorten};
 use std::time::Duration;
 
-/// How long a chat that refuses us is left alone before the next message probes it.
-pub const SUSPENDED: Duration = Duration::from_mins(10);
-/// The same for a bot that is refused as a whole.
-pub const STOPPED: Duration = Duration::from_mins(1);
 /// The wait after a 429 that names none, as proxies send it.
 const UNTOLD_WAIT: Duration = Duration::from_secs(5);
 /// No flood wait is longer (tdlib `NetQueryDelayer.cpp`).
@@ -182,7 +178,7 @@ const FACTS: &[(&str, Fact)] = &[
 pub fn classify(answer: &Answer) -> Ruling {
     match answer {
         Answer::Reply(reply) => of_reply(reply),
-        Answer::NotSent(why) => deferred(Blame::Channel, None, why.clone()),
+        Answer::NotSent(why) => down(why.clone()),
         Answer::Lost(why) => unknown(why.clone()),
     }
 }
@@ -212,7 +208,7 @@ fn of_reply(reply: &Reply) -> Ruling {
     if code < 400 {
         // Nothing that we know; a redirect at least was not obeyed.
         return match code {
-            300.. => deferred(Blame::Channel, None, detail),
+            300.. => down(detail),
             _ => unknown(detail),
         };
     }
@@ -282,7 +278,7 @@ fn of_page(reply: &Reply) -> Ruling {
     }
     let detail = format!("{status} without an answer of the Bot API");
     match status {
-        300..=399 => deferred(Blame::Channel, None, format!("{detail}: a redirect")),
+        300..=399 => down(format!("{detail}: a redirect")),
         // A wrong address, or a proxy that wants something of us: as bad for every message.
         401 | 403 | 404 | 407 | 421 => stopped(detail),
         413 | 431 => Ruling {
@@ -342,10 +338,11 @@ fn delivered(message_id: String) -> Ruling {
     }
 }
 
+/// It may have arrived, and whoever answers like this is not well.
 fn unknown(detail: String) -> Ruling {
     let outcome = Outcome::Deferred(Fault {
         maybe_delivered: true,
-        ..fault(Blame::Channel, None, detail)
+        ..held(Blame::Channel, Hold::Down, None, detail)
     });
     Ruling {
         outcome,
@@ -353,45 +350,57 @@ fn unknown(detail: String) -> Ruling {
     }
 }
 
-fn deferred(blame: Blame, retry_after: Option<Duration>, detail: String) -> Ruling {
+/// It did not arrive, for nobody took it.
+fn down(detail: String) -> Ruling {
     Ruling {
-        outcome: Outcome::Deferred(fault(blame, retry_after, detail)),
+        outcome: Outcome::Deferred(held(Blame::Channel, Hold::Down, None, detail)),
         follows: Follows::Nothing,
     }
 }
 
 fn rejected(blame: Blame, detail: String) -> Ruling {
     Ruling {
-        outcome: Outcome::Rejected(fault(blame, None, detail)),
+        outcome: Outcome::Rejected(fault(blame, detail)),
         follows: Follows::Nothing,
     }
 }
 
 fn suspended(detail: String) -> Ruling {
+    let fault = held(Blame::Destination, Hold::Suspended, None, detail);
     Ruling {
+        outcome: Outcome::Deferred(fault),
         follows: Follows::Suspend,
-        ..deferred(Blame::Destination, Some(SUSPENDED), detail)
     }
 }
 
 fn stopped(detail: String) -> Ruling {
     Ruling {
+        outcome: Outcome::Deferred(held(Blame::Channel, Hold::Stopped, None, detail)),
         follows: Follows::StopBot,
-        ..deferred(Blame::Channel, Some(STOPPED), detail)
     }
 }
 
 fn waits(blame: Blame, wait: Duration, told: Told, detail: String) -> Ruling {
     Ruling {
+        outcome: Outcome::Deferred(held(blame, Hold::RateLimited, Some(wait), detail)),
         follows: Follows::Wait(told),
-        ..deferred(blame, Some(wait), detail)
     }
 }
 
-fn fault(blame: Blame, retry_after: Option<Duration>, detail: String) -> Fault {
+/// A fault that closes a gate; how long, the gate's own rules say, but never less than was asked.
+fn held(blame: Blame, hold: Hold, retry_after: Option<Duration>, detail: String) -> Fault {
+    Fault {
+        hold: Some(hold),
+        retry_after,
+        ..fault(blame, detail)
+    }
+}
+
+fn fault(blame: Blame, detail: String) -> Fault {
     Fault {
         blame,
-        retry_after,
+        hold: None,
+        retry_after: None,
         maybe_delivered: false,
         detail,
     }

@@ -6,13 +6,14 @@ pub mod letter;
 mod progress;
 pub mod wire;
 
+use crate::policy::limiter::Limits;
 use crate::render;
 use classify::{Answer, Follows, Repair, Ruling, classify};
 use letter::Letter;
 use progress::{Left, Progress};
 use serde_json::{Map, Value};
 use shared::config::Telegram as Configured;
-use shared::model::{Blame, Content, Delivery, Fault, Outcome, Receipt};
+use shared::model::{Blame, Content, Delivery, Fault, Hold, Outcome, Receipt};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -77,12 +78,22 @@ impl Telegram {
                 return Flown {
                     follows: Follows::StopBot,
                     ..ended(Outcome::Deferred(Fault {
-                        retry_after: Some(classify::STOPPED),
+                        hold: Some(Hold::Stopped),
                         ..fault(Blame::Channel, why)
                     }))
                 };
             }
         };
+        if delivery.unknown_outcomes > 0
+            && let Err(fault) = self.probe().await
+        {
+            // A question that changes nothing goes before a copy that may be one too many: while
+            // the server is not well, copies would only be multiplied.
+            return ended(Outcome::Deferred(Fault {
+                maybe_delivered: false,
+                ..fault
+            }));
+        }
         let left = self.left(delivery, &whole);
         let flight = Flight {
             key: &key,
@@ -99,6 +110,24 @@ impl Telegram {
             self.progress.forget(delivery.id);
         }
         flown
+    }
+
+    /// Under which name the gates of this bot are kept: two channels with one token share them.
+    pub fn bot(&self) -> String {
+        format!(
+            "{} of {}",
+            self.configured.token.place(),
+            self.configured.api_url
+        )
+    }
+
+    /// Users have positive ids, groups and channels negative ones; a name may be either, and the
+    /// limits of a group are the narrower.
+    pub fn limits(&self, chat: &str) -> Limits {
+        match self.current(chat).parse::<i64>() {
+            Ok(id) if id > 0 => Limits::PRIVATE,
+            _ => Limits::GROUP,
+        }
     }
 
     /// Whether the token is good, without sending anything.
@@ -128,7 +157,7 @@ impl Telegram {
     /// A question that changes nothing; its `result`.
     async fn ask(&self, method: &str, body: &Map<String, Value>) -> Result<Value, Fault> {
         let stopped = |why| Fault {
-            retry_after: Some(classify::STOPPED),
+            hold: Some(Hold::Stopped),
             ..fault(Blame::Channel, why)
         };
         let key = self.bot.unlock().await.map_err(stopped)?;
@@ -301,6 +330,7 @@ fn ended(outcome: Outcome) -> Flown {
 fn fault(blame: Blame, detail: String) -> Fault {
     Fault {
         blame,
+        hold: None,
         retry_after: None,
         maybe_delivered: false,
         detail,

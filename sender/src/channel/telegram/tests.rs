@@ -188,7 +188,7 @@ async fn what_follows_is_told_beside_the_outcome() {
     ] {
         let flown = World::new(vec![next]).send(&one()).await;
         assert_eq!((fault_of(&flown).blame, flown.follows), (blame, follows));
-        assert!(fault_of(&flown).retry_after.is_some());
+        assert!(fault_of(&flown).hold.is_some());
     }
 }
 

@@ -24,9 +24,12 @@ fn said(ruling: &Ruling) -> String {
     let outcome = match &ruling.outcome {
         Outcome::Delivered(receipt) => return format!("delivered {}", receipt.message_id),
         Outcome::Deferred(fault) if fault.maybe_delivered => "unknown".to_owned(),
-        Outcome::Deferred(fault) => match fault.retry_after {
-            Some(wait) => format!("{:?} in {} s", fault.blame, wait.as_secs()),
-            None => format!("{:?} later", fault.blame),
+        Outcome::Deferred(fault) => match (fault.hold, fault.retry_after) {
+            (Some(Hold::RateLimited), Some(wait)) => {
+                format!("{:?} in {} s", fault.blame, wait.as_secs())
+            }
+            (Some(hold), None) => format!("{hold:?}"),
+            other => format!("{other:?}"),
         },
         Outcome::Rejected(fault) => format!("{:?} never", fault.blame),
     };
@@ -169,7 +172,7 @@ fn a_topic_that_is_gone_is_dropped_and_without_one_the_chat_is_closed() {
         (400, "Bad Request: TOPIC_DELETED"),
         (400, "Bad Request: TOPIC_CLOSED"),
     ];
-    each_is(&cases, "DropThread, else Destination in 600 s");
+    each_is(&cases, "DropThread, else Suspended");
 }
 
 #[test]
@@ -214,7 +217,7 @@ fn a_chat_that_does_not_let_us_in_is_suspended() {
             "Bad Request: group chat was upgraded to a supergroup chat",
         ),
     ];
-    each_is(&cases, "suspend, Destination in 600 s");
+    each_is(&cases, "suspend, Suspended");
 }
 
 #[test]
@@ -230,7 +233,7 @@ fn a_bot_that_is_refused_stops_and_keeps_everything() {
         (406, "FROZEN_METHOD_INVALID"),
         (421, "Misdirected Request: unallowed token specified"),
     ];
-    each_is(&cases, "stop, Channel in 60 s");
+    each_is(&cases, "stop, Stopped");
 }
 
 #[test]
@@ -244,10 +247,7 @@ fn a_group_that_was_upgraded_is_followed() {
             r#"{{"ok":false,"error_code":400,"description":"{description}","parameters":{{"migrate_to_chat_id":-1001234567890}}}}"#
         );
         let ruling = classify(&reply(400, "application/json", &body));
-        assert_eq!(
-            said(&ruling),
-            "Migrate(-1001234567890), else Destination in 600 s"
-        );
+        assert_eq!(said(&ruling), "Migrate(-1001234567890), else Suspended");
     }
 }
 
@@ -384,12 +384,12 @@ fn pages_are_judged_by_their_status_alone() {
         "<html><head><title>502 Bad Gateway</title></head><body>chat not found</body></html>";
     for (status, expected) in [
         (200, "unknown"),
-        (302, "Channel later"),
+        (302, "Down"),
         (400, "Ours never"),
-        (401, "stop, Channel in 60 s"),
-        (403, "stop, Channel in 60 s"),
-        (404, "stop, Channel in 60 s"),
-        (407, "stop, Channel in 60 s"),
+        (401, "stop, Stopped"),
+        (403, "stop, Stopped"),
+        (404, "stop, Stopped"),
+        (407, "stop, Stopped"),
         (410, "Ours never"),
         (413, "Split, else Message never"),
         (500, "unknown"),
@@ -413,7 +413,7 @@ fn pages_are_judged_by_their_status_alone() {
 #[test]
 fn without_an_answer_only_a_request_that_never_left_was_surely_not_sent() {
     let ruling = classify(&Answer::NotSent("the name does not resolve".to_owned()));
-    assert_eq!(said(&ruling), "Channel later");
+    assert_eq!(said(&ruling), "Down");
     let ruling = classify(&Answer::Lost("no answer in time".to_owned()));
     assert_eq!(said(&ruling), "unknown");
 }
