@@ -1,6 +1,7 @@
 //! The Telegram stand-in by hand, for a demonstration: a line for each request, until it is ended.
 
 use std::io::Write;
+use std::net::TcpListener;
 use std::process::ExitCode;
 use std::time::Duration;
 use watchalert_tests::telegram::{Asked, Limits, Options, Pace, Storm, Telegram, script};
@@ -26,10 +27,17 @@ fn main() -> ExitCode {
             say(text.trim_end());
             ExitCode::SUCCESS
         }
-        Ok(Wanted::Server(options, faults)) => {
-            serve(options, &faults);
-            ExitCode::SUCCESS
-        }
+        Ok(Wanted::Server(options, faults)) => match TcpListener::bind(("127.0.0.1", options.port))
+        {
+            Ok(free) => {
+                drop(free);
+                serve(options, &faults)
+            }
+            Err(why) => {
+                eprintln!("telegram-stand-in: port {}: {why}", options.port);
+                ExitCode::FAILURE
+            }
+        },
         Err(why) => {
             eprintln!("telegram-stand-in: {why}\n\n{USAGE}");
             ExitCode::from(2)
@@ -90,7 +98,7 @@ fn limit(limits: &mut Limits, rate: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn serve(options: Options, faults: &str) {
+fn serve(options: Options, faults: &str) -> ! {
     let telegram = Telegram::start(options);
     telegram.script(script::faults(faults).unwrap_or_default());
     say(&format!(

@@ -122,3 +122,12 @@ pub fn get(telegram: &Telegram, path: &str) -> Answer {
         format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes(),
     )
 }
+
+/// Looks until it is so.
+pub fn eventually(is_so: impl Fn() -> bool) {
+    let waited_for = (0..20_000_000).any(|_| {
+        std::thread::yield_now();
+        is_so()
+    });
+    assert!(waited_for, "it never came");
+}

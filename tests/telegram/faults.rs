@@ -1,6 +1,6 @@
 //! Every fault as a sender meets it: what comes over the wire, and what arrived all the same.
 
-use super::client::{begun, call, post, read, send};
+use super::client::{begun, call, eventually, post, read, send};
 use super::{NOW, hello, strict, unlimited};
 use serde_json::{Value, json};
 use shared::platform::clock::Clock;
@@ -189,9 +189,7 @@ fn a_hang_is_silence_with_or_without_the_message() {
     let silent =
         [42, 43].map(|chat| begun(&telegram, &post(&telegram, "sendMessage", &hello(chat))));
     // Answered in between, whoever hangs.
-    while telegram.requests().len() < 2 {
-        std::thread::yield_now();
-    }
+    eventually(|| telegram.requests().len() == 2);
     assert_eq!(send(&telegram, &hello(44)).status, 200);
     for mut socket in silent {
         socket.set_nonblocking(true).unwrap();
@@ -211,9 +209,7 @@ fn a_held_answer_comes_when_the_clock_has_come_so_far() {
     let (telegram, clock) = strict();
     telegram.script([Fault::hold(Duration::from_secs(8))]);
     let mut socket = begun(&telegram, &post(&telegram, "sendMessage", &hello(42)));
-    while telegram.accepted_count() == 0 {
-        std::thread::yield_now();
-    }
+    eventually(|| telegram.accepted_count() == 1);
     clock.advance(Duration::from_millis(7_999));
     assert_eq!(send(&telegram, &hello(43)).status, 200); // it had its chance to answer too early
     socket.set_nonblocking(true).unwrap();

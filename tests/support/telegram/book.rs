@@ -1,11 +1,11 @@
 //! The stand-in's judgement: what a call deserves, and what the script makes of it.
 
 use super::super::feeds::{Reply, Request};
+use super::answer::{Answer, Denial, ok, page, told};
 use super::chats::{Chat, Chats, Found};
 use super::fault::{Fault, Scope, Script, What};
 use super::limits::{Limit, Meter};
 use super::record::{Asked, Flooded, Message, Record};
-use super::refusal::Refusal;
 use super::request::{Call, Parameters};
 use super::{Options, markup, text};
 use serde_json::{Value, json};
@@ -28,21 +28,13 @@ pub(super) struct Book {
     pub(super) record: Record,
 }
 
-/// What goes out, and what is written down of it.
-struct Answer {
-    reply: Reply,
-    status: Option<u16>,
-    message_id: Option<i64>,
-    remark: String,
-}
-
 /// What the call deserves by itself.
 enum Verdict {
     Done {
         result: Value,
         message_id: Option<i64>,
     },
-    Refused(Answer),
+    Refused(Denial),
 }
 
 impl Book {
@@ -73,11 +65,11 @@ impl Book {
             remark: String::new(),
         };
         let answer = match Call::of(request) {
-            None => refused(Refusal::named("not-found")),
+            None => Denial::row("not-found").into(),
             Some(call) => {
                 call.method.clone_into(&mut asked.method);
                 match call.parameters {
-                    Err(why) => bad_request(why),
+                    Err(why) => Denial::bad_request(why).into(),
                     Ok(parameters) => {
                         let answer = self.answer(call.token, call.method, &parameters, now);
                         asked.parameters = parameters;
@@ -106,18 +98,19 @@ impl Book {
     ) -> Answer {
         if token != self.token {
             let out_of_shape = token.starts_with('0') || token.len() > 80;
-            return refused(Refusal::named(if out_of_shape {
+            let row = if out_of_shape {
                 "token-invalid"
             } else {
                 "unauthorized"
-            }));
+            };
+            return Denial::row(row).into();
         }
         let sending = method
             .eq_ignore_ascii_case("sendMessage")
             .then(|| self.addressed(parameters))
             .flatten();
         if let Some(wait) = self.flooded(sending, now) {
-            return self.too_many(sending, None, wait, now);
+            return self.too_many(sending, None, wait, now).into();
         }
         let mut fault = self.script.next(sending, now);
         while let Some(Fault {
@@ -137,14 +130,14 @@ impl Book {
         if let What::Flood(wait) = fault.what {
             self.script.spend(&fault, now);
             self.floods.insert(fault.scope, now + wait);
-            return self.too_many(sending, None, wait, now);
+            return self.too_many(sending, None, wait, now).into();
         }
         if !fault.accepts {
             self.script.spend(&fault, now);
             return self.spoiled(fault.what, None, now);
         }
         match self.judge(method, parameters, now) {
-            Verdict::Refused(answer) => answer,
+            Verdict::Refused(denial) => denial.into(),
             Verdict::Done { result, message_id } => {
                 self.script.spend(&fault, now);
                 self.spoiled(fault.what, Some((&result, message_id)), now)
@@ -178,7 +171,7 @@ impl Book {
         limit: Option<Limit>,
         wait: Duration,
         now: Timestamp,
-    ) -> Answer {
+    ) -> Denial {
         let retry_after = wait.as_millis().div_ceil(1000).max(1);
         let retry_after = u64::try_from(retry_after).unwrap_or(u64::MAX);
         let flood = Flooded {
@@ -190,10 +183,11 @@ impl Book {
         };
         self.record.floods.push(flood, 0);
         let description = format!("Too Many Requests: retry after {retry_after}");
-        let parameters = json!({"retry_after": retry_after});
-        let mut answer = refusal(429, &description, Some(parameters));
-        answer.reply = answer.reply.header("Retry-After", &retry_after.to_string());
-        answer
+        Denial {
+            code: 429,
+            description,
+            parameters: Some(json!({"retry_after": retry_after})),
+        }
     }
 
     fn judge(&mut self, method: &str, parameters: &Parameters, now: Timestamp) -> Verdict {
@@ -201,16 +195,16 @@ impl Book {
             "getme" => done(self.me()),
             "getchat" => match self.chat(parameters) {
                 Ok(chat) => done(chat.json()),
-                Err(answer) => Verdict::Refused(answer),
+                Err(denial) => Verdict::Refused(denial),
             },
             "sendmessage" => match self.send(parameters, now) {
                 Ok((result, message_id)) => Verdict::Done {
                     result,
                     message_id: Some(message_id),
                 },
-                Err(answer) => Verdict::Refused(answer),
+                Err(denial) => Verdict::Refused(denial),
             },
-            _ => Verdict::Refused(refused(Refusal::named("method-not-found"))),
+            _ => Verdict::Refused(Denial::row("method-not-found")),
         }
     }
 
@@ -220,36 +214,39 @@ impl Book {
         json!({"id": id, "is_bot": true, "first_name": "Stand-in", "username": "stand_in_bot"})
     }
 
-    fn chat(&self, parameters: &Parameters) -> Result<Chat, Answer> {
+    fn chat(&self, parameters: &Parameters) -> Result<Chat, Denial> {
         let name = parameters.get("chat_id").unwrap_or_default();
         if name.is_empty() {
-            return Err(refused(Refusal::named("chat-id-empty")));
+            return Err(Denial::row("chat-id-empty"));
         }
         match self.chats.find(name) {
             Found::Here(chat) => Ok(chat),
-            Found::Nowhere => Err(refused(Refusal::named("chat-not-found"))),
+            Found::Nowhere => Err(Denial::row("chat-not-found")),
             Found::UpgradedTo(id) => {
                 let description = "Bad Request: group chat was upgraded to a supergroup chat";
-                let parameters = json!({"migrate_to_chat_id": id});
-                Err(refusal(400, description, Some(parameters)))
+                Err(Denial {
+                    code: 400,
+                    description: description.to_owned(),
+                    parameters: Some(json!({"migrate_to_chat_id": id})),
+                })
             }
         }
     }
 
     /// `sendMessage`, checked in Telegram's order: the request by itself, the chat, then the limits.
-    fn send(&mut self, parameters: &Parameters, now: Timestamp) -> Result<(Value, i64), Answer> {
-        let parsed = text::of(parameters).map_err(|why| bad_request(&why))?;
+    fn send(&mut self, parameters: &Parameters, now: Timestamp) -> Result<(Value, i64), Denial> {
+        let parsed = text::of(parameters).map_err(|why| Denial::bad_request(&why))?;
         let markup = parameters.get("reply_markup").unwrap_or_default();
-        let buttons = markup::buttons(markup).map_err(|why| bad_request(&why))?;
+        let buttons = markup::buttons(markup).map_err(|why| Denial::bad_request(&why))?;
         let chat = self.chat(parameters)?;
         let thread = parameters.get("message_thread_id").unwrap_or("0");
         let thread = thread
             .parse()
             .map_or(Some(-1), |id| (id != 0).then_some(id));
         if thread.is_some_and(|thread| !chat.threads.contains(&thread)) {
-            return Err(refused(Refusal::named("thread-not-found")));
+            return Err(Denial::row("thread-not-found"));
         }
-        text::fits(&parsed.text).map_err(|why| bad_request(&why))?;
+        text::fits(&parsed.content).map_err(|why| Denial::bad_request(&why))?;
         let in_group = chat.kind.is_group();
         if let Some((limit, wait)) = self.meter.wait(chat.id, in_group, now) {
             return Err(self.too_many(Some(chat.id), Some(limit), wait, now));
@@ -263,7 +260,7 @@ impl Book {
             chat_kind: chat.kind,
             message_id: *last,
             at: now,
-            text: parsed.text,
+            text: parsed.content,
             raw: parameters.get("text").unwrap_or_default().to_owned(),
             entities: parsed.entities,
             entities_dropped: parsed.dropped,
@@ -273,7 +270,7 @@ impl Book {
             link_preview_options: preview.and_then(|given| serde_json::from_str(given).ok()),
             deleted: false,
         };
-        let result = result_of(&message, &chat, markup);
+        let result = told(&message, &chat, markup);
         let id = message.message_id;
         let bytes = message.raw.len() * 2 + message.entities.len() * 64 + markup.len();
         self.record.messages.push(message, bytes);
@@ -298,7 +295,7 @@ impl Book {
                 {
                     message.deleted = true;
                 }
-                let answer = refused(refusal);
+                let answer = Answer::from(Denial::from(refusal));
                 (answer.reply, answer.status, answer.remark)
             }
             What::Page(status) => {
@@ -339,7 +336,7 @@ impl Book {
 impl Verdict {
     fn told(self) -> Answer {
         match self {
-            Self::Refused(answer) => answer,
+            Self::Refused(denial) => denial.into(),
             Self::Done { result, message_id } => Answer {
                 reply: ok(json!({"ok": true, "result": result}).to_string()),
                 status: Some(200),
@@ -355,77 +352,4 @@ fn done(result: Value) -> Verdict {
         result,
         message_id: None,
     }
-}
-
-fn ok(body: impl Into<Vec<u8>>) -> Reply {
-    Reply::body(body).header("Content-Type", "application/json")
-}
-
-fn bad_request(why: &str) -> Answer {
-    refusal(400, &format!("Bad Request: {why}"), None)
-}
-
-fn refused(row: &Refusal) -> Answer {
-    refusal(row.code, row.description, None)
-}
-
-fn refusal(code: u16, description: &str, parameters: Option<Value>) -> Answer {
-    let mut body = json!({"ok": false, "error_code": code, "description": description});
-    if let Some(parameters) = parameters {
-        body["parameters"] = parameters;
-    }
-    Answer {
-        reply: ok(body.to_string()).with_status(code),
-        status: Some(code),
-        message_id: None,
-        remark: description.to_owned(),
-    }
-}
-
-fn result_of(message: &Message, chat: &Chat, markup: &str) -> Value {
-    let mut result = json!({
-        "message_id": message.message_id,
-        "date": message.at.unix_millis().div_euclid(1000),
-        "chat": chat.json(),
-        "text": message.text,
-    });
-    if !message.entities.is_empty() {
-        let entities = message.entities.iter().map(|entity| {
-            let mut told = json!({
-                "type": entity.style.name(),
-                "offset": entity.offset,
-                "length": entity.length,
-            });
-            match entity.style.name() {
-                "text_link" => told["url"] = json!(entity.detail),
-                "pre" if !entity.detail.is_empty() => told["language"] = json!(entity.detail),
-                _ => {}
-            }
-            told
-        });
-        result["entities"] = entities.collect();
-    }
-    if let Some(thread) = message.thread {
-        result["message_thread_id"] = json!(thread);
-        result["is_topic_message"] = json!(true);
-    }
-    if let Ok(markup @ Value::Object(_)) = serde_json::from_str(markup) {
-        result["reply_markup"] = markup;
-    }
-    result
-}
-
-fn page(status: u16) -> String {
-    let reason = match status {
-        429 => "429 Too Many Requests".to_owned(),
-        502 => "502 Bad Gateway".to_owned(),
-        503 => "503 Service Temporarily Unavailable".to_owned(),
-        504 => "504 Gateway Time-out".to_owned(),
-        other => other.to_string(),
-    };
-    format!(
-        "<html>\r\n<head><title>{reason}</title></head>\r\n<body>\r\n\
-         <center><h1>{reason}</h1></center>\r\n<hr><center>nginx/1.18.0</center>\r\n\
-         </body>\r\n</html>\r\n"
-    )
 }

@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The language behind ``` and how much to skip: it, and one line break.
+/// The language behind a fence and how much to skip: it, and one line break.
 pub(super) fn fence(rest: &str) -> (String, usize) {
     let bytes = rest.as_bytes();
     let word = bytes

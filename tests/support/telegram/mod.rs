@@ -10,6 +10,7 @@
     reason = "a stand-in that cannot start ends its test"
 )]
 
+mod answer;
 mod book;
 mod chats;
 mod entity;

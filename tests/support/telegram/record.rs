@@ -76,7 +76,7 @@ impl fmt::Display for Asked {
             write!(f, "  message {id}")?;
         }
         if !self.remark.is_empty() {
-            write!(f, "  {}", self.remark.escape_debug())?;
+            write!(f, "  {}", self.remark.replace(char::is_control, " "))?;
         }
         let text = self.parameters.get("text").unwrap_or_default();
         if !text.is_empty() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// How to write them.
 pub const GRAMMAR: &str = "\
-Faults are separated by ';' and happen in that order, for the whole bot or for one chat:
+Faults are separated by ';'. Those of the whole bot happen in their order, then those of a chat in theirs:
 
   [chat ID] FAULT [accepted] [xN | for TIME]
 

@@ -13,7 +13,7 @@ pub const MOST_RAW_BYTES: usize = 32_768;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Text {
-    pub(super) text: String,
+    pub(super) content: String,
     pub(super) entities: Vec<Entity>,
     /// Entities past the hundredth.
     pub(super) dropped: usize,
@@ -37,10 +37,10 @@ pub(super) fn of(parameters: &Parameters) -> Result<Text, String> {
         "markdownv2" => complained(markdown_v2::parse(raw))?,
         _ => return Err("unsupported parse_mode".to_owned()),
     };
-    let (text, mut entities) = trimmed(clean(&parsed.0), parsed.1);
+    let (content, mut entities) = trimmed(&clean(&parsed.0), parsed.1);
     let dropped = keep_the_first(&mut entities);
     Ok(Text {
-        text,
+        content,
         entities,
         dropped,
     })
@@ -137,7 +137,7 @@ fn clean(text: &str) -> String {
 }
 
 /// Without whitespace at the end, nor at the start before the first entity.
-fn trimmed(text: String, mut entities: Vec<Entity>) -> (String, Vec<Entity>) {
+fn trimmed(text: &str, mut entities: Vec<Entity>) -> (String, Vec<Entity>) {
     let first = entities.iter().map(|entity| entity.offset).min();
     let mut skipped = 0;
     let kept = text.trim_start_matches(|character: char| {
