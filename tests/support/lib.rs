@@ -2,4 +2,5 @@
 
 pub mod feeds;
 pub mod programs;
+pub mod telegram;
 pub mod world;

@@ -10,7 +10,7 @@
 
 mod gzip;
 mod reply;
-mod wire;
+pub(crate) mod wire;
 
 pub use gzip::{packed, packed_zeros};
 pub use reply::Reply;
@@ -30,6 +30,7 @@ pub struct Request {
     pub path: String,
     /// Names in lower case, in the order in which they came.
     pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
 }
 
 impl Request {

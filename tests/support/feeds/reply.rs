@@ -1,6 +1,8 @@
 //! What a route answers, well-behaved or not.
 
 use super::Request;
+use shared::model::Timestamp;
+use shared::platform::clock::Clock;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ pub struct Reply {
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Vec<u8>,
     pub(super) delay: Duration,
+    pub(super) held: Option<(Clock, Timestamp)>,
     pub(super) ending: Ending,
 }
 
@@ -28,6 +31,8 @@ pub(super) enum Ending {
     Endless,
     /// Nothing at all; the connection stays open.
     Hang,
+    /// Nothing at all; the connection is reset.
+    Cut,
 }
 
 impl Reply {
@@ -37,6 +42,7 @@ impl Reply {
             headers: Vec::new(),
             body: Vec::new(),
             delay: Duration::ZERO,
+            held: None,
             ending: Ending::Whole,
         }
     }
@@ -76,6 +82,14 @@ impl Reply {
         }
     }
 
+    /// Resets the connection in place of an answer.
+    pub fn cut() -> Self {
+        Self {
+            ending: Ending::Cut,
+            ..Self::status(200)
+        }
+    }
+
     /// Sends this text without end.
     pub fn endless(text: impl Into<Vec<u8>>) -> Self {
         Self {
@@ -87,6 +101,12 @@ impl Reply {
     #[must_use]
     pub fn with_body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
+        self
+    }
+
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
         self
     }
 
@@ -115,6 +135,13 @@ impl Reply {
     #[must_use]
     pub fn delayed(mut self, delay: Duration) -> Self {
         self.delay = delay;
+        self
+    }
+
+    /// Answers only once that clock has come so far.
+    #[must_use]
+    pub fn held_until(mut self, clock: &Clock, time: Timestamp) -> Self {
+        self.held = Some((clock.clone(), time));
         self
     }
 
