@@ -269,8 +269,10 @@ impl Drain {
         if self.rests || !self.schedule.is_idle(self.runway.clock.now()) {
             return Ok(false);
         }
-        // What was enqueued or became due a moment ago counts too.
+        // What was enqueued or became due a moment ago counts too; what waits behind a gate does
+        // not, and only asking tells the one from the other.
         self.look_everywhere().await?;
+        self.launch().await?;
         Ok(!self.rests && self.schedule.is_idle(self.runway.clock.now()))
     }
 
