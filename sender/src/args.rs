@@ -13,11 +13,12 @@ use std::path::PathBuf;
     after_help = "\
 Examples:
   watchalert-sender                      deliver until stopped (what the systemd unit runs)
-  watchalert-sender run --until-empty    deliver what is due now, then end
+  watchalert-sender run --until-empty    deliver what may be sent now, then end
   watchalert-sender status               what waits, since when, what is dead
   watchalert-sender queue list --dead    dead letters
   watchalert-sender queue retry 17 18    send them again
   watchalert-sender verify               is every alert accounted for?
+  watchalert-sender test ops             does [channel.ops] work?
 
 Exit codes: 0 done, 1 unexpected, 2 usage, 3 configuration, 4 database, 5 already running."
 )]
@@ -56,6 +57,12 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Send one test message to a channel, past the queue
+    #[command(after_help = "Ends with 1 when the channel did not take it, and says why.")]
+    Test {
+        /// The NAME of a [channel.NAME]
+        channel: String,
+    },
     /// Create the database or bring it to this version's schema
     Migrate,
     /// Check the configuration and list every problem in it
@@ -70,7 +77,7 @@ pub enum Command {
 
 #[derive(Clone, Copy, Debug, Default, Group)]
 pub struct Run {
-    /// End when nothing is due any more
+    /// End when nothing may be sent for now; what waits for a limit or a retry stays in the queue
     #[arg(long)]
     pub until_empty: bool,
 }

@@ -58,6 +58,10 @@ pub async fn execute(
             }
             printed
         }
+        Command::Test { channel } => {
+            let config = load(Program::Sender)?;
+            operate::test::run(&config, &channel, &world, out).await?
+        }
         Command::Migrate => {
             let config = load(Program::Sender)?;
             drop(Store::open(&config.state_path)?);

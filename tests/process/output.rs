@@ -4,6 +4,7 @@
 use super::{QUIET, enqueue, json};
 use std::process::Command;
 use watchalert_tests::programs::{Place, Program};
+use watchalert_tests::telegram::{Fault, Options, Telegram};
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/samples");
 
@@ -119,4 +120,36 @@ fn colour_is_for_terminals_and_no_color_takes_it_away() {
             .starts_with('m')
     });
     assert!(!painted, "{bars:?}");
+}
+
+#[test]
+fn a_test_message_says_whether_a_channel_works() {
+    let telegram = Telegram::start(Options::default());
+    let place = Place::new(&format!(
+        "default_channel = \"screen\"\n[channel.screen]\nkind = \"console\"\n[channel.ops]\nkind = \"telegram\"\napi_url = \"{}\"\ntoken_file = \"token\"\nchat_id = 7\n",
+        telegram.url()
+    ));
+    let token = place.path("token");
+    std::fs::write(&token, telegram.token()).expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&token, mode).expect("locked up");
+    let screen = place.run(Program::Sender, &["test", "screen"]).well();
+    assert!(
+        screen.out.contains("A test of the channel screen"),
+        "{}",
+        screen.out
+    );
+    let ops = place.run(Program::Sender, &["test", "ops"]).well();
+    assert!(ops.out.contains("the channel ops took it"), "{}", ops.out);
+    assert_eq!(telegram.accepted_in(7).len(), 1);
+    telegram.script([Fault::refuse("unauthorized").times(1)]);
+    let refused = place.run(Program::Sender, &["test", "ops"]);
+    let said = refused.refused(1);
+    assert!(
+        said.contains("did not take it") && said.contains("401"),
+        "{said}"
+    );
+    assert!(!said.contains(telegram.token()));
+    let unknown = place.run(Program::Sender, &["test", "opps"]);
+    assert!(unknown.refused(2).contains("there is: ops, screen"));
 }

@@ -2,6 +2,7 @@
 
 pub mod queue;
 pub mod status;
+pub mod test;
 pub mod verify;
 
 use comfy_table::presets::NOTHING;

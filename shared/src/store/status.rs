@@ -36,7 +36,8 @@ impl Backlog {
     }
 }
 
-/// A gate that is closed.
+/// A gate that somebody closed: the other side, a breaker, the operator. The limiter's own pace is
+/// not among them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gate {
     pub scope: String,
@@ -105,7 +106,7 @@ SELECT channel,chat_id,
 
 fn gates(db: &Db, now: Timestamp) -> Result<Vec<Gate>, StoreError> {
     const CLOSED: &str = "\
-SELECT scope,key,max(next_at,blocked_until,paused_until) AS until,breaker,reason FROM gate
+SELECT scope,key,max(blocked_until,paused_until) AS until,breaker,reason FROM gate
  WHERE until>:now ORDER BY scope,key";
     let mut statement = db.prepare(CLOSED)?;
     let rows = statement.query_map(named_params! {":now": now.unix_seconds()}, |row| {
