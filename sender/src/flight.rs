@@ -82,6 +82,7 @@ impl Runway {
         let trace = Arc::new(Trace {
             written,
             answered: now,
+            messages: messages_of(&outcome),
             fault: fault_of(&outcome).cloned(),
             chance,
         });
@@ -172,7 +173,7 @@ impl Runway {
         let keys = self.channels.keys(to);
         gate::adjust(db, &keys, &|gates| {
             if let Some(limits) = self.channels.limits(to) {
-                limits.answered(&mut gates.chat, trace.written, trace.answered);
+                limits.answered(gates, trace.messages, trace.written, trace.answered);
             }
             match &trace.fault {
                 None => hold::passed(gates, trace.answered),
@@ -196,8 +197,18 @@ impl Runway {
 struct Trace {
     written: Timestamp,
     answered: Timestamp,
+    /// How many messages it became.
+    messages: usize,
     fault: Option<Fault>,
     chance: f64,
+}
+
+/// A receipt names each of several messages.
+fn messages_of(outcome: &Outcome) -> usize {
+    match outcome {
+        Outcome::Delivered(receipt) => receipt.message_id.split(',').count(),
+        Outcome::Deferred(_) | Outcome::Rejected(_) => 1,
+    }
 }
 
 fn fault_of(outcome: &Outcome) -> Option<&Fault> {

@@ -78,15 +78,33 @@ impl Limits {
         Pass::Now(Box::new(spent))
     }
 
-    /// The request was written at `written` and answered at `answered`: the next send waits for
-    /// whichever lets it go earlier, and the minute counts from when the other side surely had it.
-    pub fn answered(&self, chat: &mut Gate, written: Timestamp, answered: Timestamp) {
-        let from_write = written + stretched(self.gap, chat);
+    /// A delivery of so many `messages` was begun at `written`, and the last of them answered at
+    /// `answered`: the next one waits for whichever lets it go earlier, and the minute counts each
+    /// message from when the other side surely had it.
+    pub fn answered(
+        &self,
+        gates: &mut Gates,
+        messages: usize,
+        written: Timestamp,
+        answered: Timestamp,
+    ) {
+        let chat = &mut gates.chat;
         let from_answer = answered + stretched(self.gap_from_answer, chat);
-        chat.next_at = from_write.min(from_answer);
-        if let Some(last) = chat.ring.last_mut() {
-            *last = answered;
+        chat.next_at = match messages {
+            0 | 1 => from_answer.min(written + stretched(self.gap, chat)),
+            // When the last one was written is not known.
+            _ => from_answer,
+        };
+        if let Some(most) = self.per_minute {
+            // The claim has counted one, with the time at which it was not sent yet.
+            chat.ring.pop();
+            for _ in 0..messages.max(1) {
+                remember(&mut chat.ring, answered, most);
+            }
         }
+        let more = u32::try_from(messages.saturating_sub(1)).unwrap_or(u32::MAX);
+        let bot = &mut gates.bot;
+        bot.next_at = bot.next_at + stretched(self.interval, bot).saturating_mul(more);
     }
 
     /// Gates that a clock which went back left in the future would keep a chat waiting for days: the
@@ -159,7 +177,7 @@ mod tests {
                     gates = *spent;
                     let written = now;
                     now = now + answer;
-                    limits.answered(&mut gates.chat, written, now);
+                    limits.answered(&mut gates, 1, written, now);
                 }
             }
         }
@@ -215,6 +233,20 @@ mod tests {
             starts[19]
         );
         assert!(starts[20] >= 60.0);
+    }
+
+    #[test]
+    fn a_delivery_of_three_messages_counts_three_times() {
+        let mut gates = Gates::default();
+        let Pass::Now(spent) = Limits::GROUP.pass(&gates, Priority::High, NOW) else {
+            panic!("free");
+        };
+        gates = *spent;
+        let answered = NOW + Duration::from_secs(3);
+        Limits::GROUP.answered(&mut gates, 3, NOW, answered);
+        assert_eq!(gates.chat.ring, [answered; 3]);
+        assert_eq!(gates.chat.next_at, answered + Duration::from_secs(1));
+        assert_eq!(gates.bot.next_at, NOW + Duration::from_millis(120));
     }
 
     #[test]

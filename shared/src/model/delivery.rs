@@ -139,6 +139,7 @@ pub struct Attempt {
 /// The provider's word that it has the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
+    /// Of a delivery that became several messages, all their ids, with commas between.
     pub message_id: String,
 }
 
