@@ -144,7 +144,7 @@ fn a_long_wait_that_is_written_while_somebody_checks_is_no_offence() {
     let at = world.clock.now() + outbox::recover::LONGEST_BACKOFF;
     let settlement = Settlement::RetryAt(at, fault(Blame::Destination, false));
     world.settle(lease, settlement, None).expect("settled");
-    assert!(matches!(world.claim(epoch, &screen), Claim::NotBefore(_)));
+    assert!(matches!(world.claim(epoch, &screen), Claim::NotBefore(..)));
     let checked = |now| world.read(move |db| invariants::check(db, now)).len();
     assert_eq!(checked(asked), 0);
     assert_eq!(

@@ -75,7 +75,7 @@ fn a_row_in_backoff_never_blocks_the_others() {
         matches!(&lease.held().content, Content::Alert(alert) if alert.title == "Title of second")
     );
     world.settle(lease, receipt("m"), None).expect("settled");
-    assert!(matches!(world.claim(epoch, &screen), Claim::NotBefore(at) if at == later));
+    assert!(matches!(world.claim(epoch, &screen), Claim::NotBefore(at, _) if at == later));
     world.advance(Duration::from_secs(60));
     assert_eq!(world.lease(epoch, &screen).attempt(), 2);
     world.all_invariants_hold();
@@ -95,7 +95,7 @@ fn a_closed_gate_keeps_every_row_of_its_destination() {
         )
         .expect("paused");
     let epoch = world.take_over();
-    assert!(matches!(world.claim(epoch, &screen), Claim::NotBefore(at) if at == until));
+    assert!(matches!(world.claim(epoch, &screen), Claim::NotBefore(at, _) if at == until));
     world.clock.set_to(until);
     world.lease(epoch, &screen);
 }
@@ -345,7 +345,7 @@ fn backoff_that_a_wrong_clock_left_is_healed_but_intent_is_kept() {
         matches!(&lease.held().content, Content::Raw { text: Some(text), .. } if text == "next_attempt")
     );
     world.settle(lease, receipt("m"), None).expect("settled");
-    assert!(matches!(world.claim(epoch, &screen), Claim::NotBefore(at) if at == far));
+    assert!(matches!(world.claim(epoch, &screen), Claim::NotBefore(at, _) if at == far));
 }
 
 #[test]

@@ -209,7 +209,9 @@ impl Drain {
                 let flight = self.runway.clone().fly(*lease, self.chance.f64());
                 self.flights.spawn(flight);
             }
-            Ok(Claim::NotBefore(at)) => self.schedule.landed(destination, at, Priority::Low),
+            Ok(Claim::NotBefore(at, priority)) => {
+                self.schedule.landed(destination, at, priority);
+            }
             Ok(Claim::Nothing) => self.schedule.empty(&destination),
             Err(error) => {
                 tracing::error!(to = %destination, "left until the next look in a minute: {error}");

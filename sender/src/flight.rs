@@ -113,6 +113,7 @@ impl Runway {
             Outcome::Deferred(Fault {
                 blame: Blame::Ours,
                 hold: None,
+                partly: false,
                 retry_after: None,
                 maybe_delivered: true,
                 detail: format!("a bug in the channel: {panic}"),

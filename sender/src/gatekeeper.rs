@@ -10,7 +10,7 @@ impl Gatekeeper for Channels {
         GateKeys {
             channel: to.channel.clone(),
             method: format!("{bot}/sendMessage"),
-            chat: format!("{bot}/{}", to.chat_id),
+            chat: format!("{bot}/{}", one_form(&to.chat_id)),
             bot,
         }
     }
@@ -21,4 +21,10 @@ impl Gatekeeper for Channels {
             None => limiter::pass_unlimited(gates, now),
         }
     }
+}
+
+/// A number in whatever form somebody wrote it is one chat.
+fn one_form(chat_id: &str) -> String {
+    let number = chat_id.trim().parse::<i64>();
+    number.map_or_else(|_| chat_id.to_owned(), |number| number.to_string())
 }

@@ -14,7 +14,7 @@ pub(crate) async fn each_minute(
     retention: Duration,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let mut healed = 0;
+    let mut healed = store.write(move |db| outbox::heal_gates(db, now)).await?;
     loop {
         systemd::alive();
         match store.write(move |db| outbox::heal(db, now)).await? {

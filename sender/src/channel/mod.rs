@@ -96,6 +96,7 @@ impl Channels {
             return Outcome::Deferred(Fault {
                 blame: Blame::Channel,
                 hold: None,
+                partly: false,
                 retry_after: None,
                 maybe_delivered: false,
                 detail: "the channel is not configured".to_owned(),
@@ -107,6 +108,7 @@ impl Channels {
             Err(_elapsed) => Outcome::Deferred(Fault {
                 blame: Blame::Channel,
                 hold: None,
+                partly: false,
                 retry_after: None,
                 maybe_delivered: true,
                 detail: format!("no answer within {}", span(deadline)),

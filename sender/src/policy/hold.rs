@@ -92,7 +92,10 @@ fn rate_limited(
 ) {
     let wait = fault.retry_after.unwrap_or(UNTOLD);
     let jitter = Duration::from_millis(100) + Duration::from_millis(900).mul_f64(chance);
-    let again = gates.chat.breaker == Breaker::HalfOpen;
+    // A success of anybody since this chat's last 429 speaks for the method.
+    let others_pass = gates.method.clean_since > gates.chat.clean_since;
+    let again =
+        gates.chat.breaker == Breaker::HalfOpen && gates.chat.clean_since.is_some() && !others_pass;
     let scope = evidence.note(chat, again, now);
     gates.chat.stretch = (gates.chat.stretch.max(1.0) * 1.5).min(MOST_STRETCH);
     gates.chat.clean_since = Some(now);
@@ -110,11 +113,15 @@ fn rate_limited(
 /// A wait is a moment, merged with the one that is known, never an event.
 fn close(gate: &mut Gate, until: Timestamp, fault: &Fault) {
     gate.blocked_until = gate.blocked_until.max(until);
-    gate.breaker = Breaker::HalfOpen;
+    gate.breaker = Breaker::Open;
     gate.reason = Some(fault.detail.clone());
 }
 
 fn open(gate: &mut Gate, opening: Opening, fault: &Fault, now: Timestamp, chance: f64) {
+    if is_closed(gate, now) {
+        // Those that were in flight when it closed are one event.
+        return;
+    }
     let doubled = opening.first.saturating_mul(1 << gate.strikes.min(16));
     let wait = doubled.min(opening.longest).mul_f64(0.9 + 0.2 * chance);
     gate.strikes = gate.strikes.saturating_add(1);
@@ -127,14 +134,25 @@ fn open(gate: &mut Gate, opening: Opening, fault: &Fault, now: Timestamp, chance
 
 /// One failure is the row's own backoff; many in a row, over a while, are the channel's.
 fn down(bot: &mut Gate, fault: &Fault, now: Timestamp, chance: f64) {
+    if is_closed(bot, now) {
+        return;
+    }
     let since = *bot.failing_since.get_or_insert(now);
-    bot.strikes = bot.strikes.saturating_add(1);
-    if bot.strikes >= STRIKES && now.since(since) >= LASTING {
+    let lasts = now.since(since) >= LASTING;
+    // Many at once are no worse than a few: only probes that fail make it longer.
+    let most = if lasts { u32::MAX } else { STRIKES };
+    bot.strikes = bot.strikes.saturating_add(1).min(most);
+    if bot.strikes >= STRIKES && lasts {
         let over = bot.strikes - STRIKES;
         let doubled = DOWN.first.saturating_mul(1 << over.min(16));
         let wait = doubled.min(DOWN.longest).mul_f64(0.9 + 0.2 * chance);
         close(bot, now + wait, fault);
     }
+}
+
+/// Closed, and not by waiting for its own probe.
+fn is_closed(gate: &Gate, now: Timestamp) -> bool {
+    gate.breaker == Breaker::Open && gate.blocked_until > now
 }
 
 /// A delivery passed: what it went through is open.
@@ -145,11 +163,19 @@ pub fn passed(gates: &mut Gates, now: Timestamp) {
         &mut gates.method,
         &mut gates.chat,
     ] {
+        // What was closed while this one was in flight stays closed.
+        if is_closed(gate, now) {
+            continue;
+        }
+        if gate.breaker == Breaker::HalfOpen {
+            gate.blocked_until = gate.blocked_until.min(now);
+        }
         gate.breaker = Breaker::Closed;
         gate.strikes = 0;
         gate.failing_since = None;
         gate.reason = None;
     }
+    gates.method.clean_since = Some(now);
     let chat = &mut gates.chat;
     if chat.stretch > 1.0
         && chat
@@ -179,6 +205,7 @@ mod tests {
         Fault {
             blame: Blame::Channel,
             hold: Some(hold),
+            partly: false,
             retry_after: retry_after.map(Duration::from_secs),
             maybe_delivered: false,
             detail: "told".to_owned(),
@@ -240,6 +267,17 @@ mod tests {
         let told = fault(Hold::RateLimited, Some(5));
         refused(&mut gates, &chat("a"), &told, &mut evidence, NOW, 0.5);
         let later = NOW + Duration::from_secs(60);
+        gates.chat.breaker = Breaker::HalfOpen;
+        let mut others_pass = gates.clone();
+        passed(&mut others_pass, later);
+        others_pass.chat = gates.chat.clone();
+        let mut none = Evidence::default();
+        refused(&mut others_pass, &chat("a"), &told, &mut none, later, 0.5);
+        assert_eq!(
+            others_pass.method.blocked_until,
+            Timestamp::EPOCH,
+            "others speak for it"
+        );
         refused(&mut gates, &chat("a"), &told, &mut evidence, later, 0.5);
         assert!(gates.method.blocked_until > later);
     }

@@ -5,7 +5,7 @@
 //! chats together keep the bot's rate. Sources: DELIVERY A1.1 (documented limits), C1 and C6 (why
 //! these forms, and the margins).
 
-use shared::model::{Gate, Gates, Pass, Priority, Timestamp};
+use shared::model::{Breaker, Gate, Gates, Pass, Priority, Timestamp};
 use std::time::Duration;
 
 /// What a channel's other side allows.
@@ -23,6 +23,10 @@ pub struct Limits {
     pub burst: u32,
 }
 
+/// A probe has this long before another may be sent.
+const PROBE: Duration = Duration::from_secs(60);
+/// An exchange that took no longer was not held up on its way.
+const QUICK: Duration = Duration::from_millis(250);
 const MINUTE: Duration = Duration::from_secs(60);
 /// Of a group's minute, what low priority may fill: 16 of 20.
 const LOW_SHARE: usize = 16;
@@ -36,7 +40,7 @@ const LONGEST_TOLD: Duration = Duration::from_hours(14 * 24);
 pub fn pass_unlimited(gates: &Gates, now: Timestamp) -> Pass {
     match closed_until(gates, now) {
         at if at > now => Pass::At(at),
-        _ => Pass::Now(Box::new(gates.clone())),
+        _ => Pass::Now(Box::new(probing(gates, now))),
     }
 }
 
@@ -68,7 +72,7 @@ impl Limits {
         if at > now {
             return Pass::At(at);
         }
-        let mut spent = gates.clone();
+        let mut spent = probing(gates, now);
         spent.chat.next_at = now + stretched(self.gap, &gates.chat);
         if let Some(most) = self.per_minute {
             remember(&mut spent.chat.ring, now, most);
@@ -90,17 +94,25 @@ impl Limits {
     ) {
         let chat = &mut gates.chat;
         let from_answer = answered + stretched(self.gap_from_answer, chat);
-        chat.next_at = match messages {
-            0 | 1 => from_answer.min(written + stretched(self.gap, chat)),
-            // When the last one was written is not known.
-            _ => from_answer,
+        let from_write = written + stretched(self.gap, chat);
+        // A slow exchange does not tell when it reached the other side, nor do several messages.
+        let is_quick = messages <= 1 && answered.since(written) <= QUICK;
+        let next = if is_quick {
+            from_write.min(from_answer)
+        } else {
+            from_answer
         };
+        // Somebody else may have claimed meanwhile: what is reserved is never taken back.
+        chat.next_at = chat.next_at.max(next);
         if let Some(most) = self.per_minute {
-            // The claim has counted one, with the time at which it was not sent yet.
-            chat.ring.pop();
+            // The claim has counted one, with a time at which it was not sent yet.
+            if let Some(own) = chat.ring.iter().rposition(|at| *at <= written) {
+                chat.ring.remove(own);
+            }
             for _ in 0..messages.max(1) {
                 remember(&mut chat.ring, answered, most);
             }
+            chat.ring.sort_unstable();
         }
         let more = u32::try_from(messages.saturating_sub(1)).unwrap_or(u32::MAX);
         let bot = &mut gates.bot;
@@ -148,6 +160,22 @@ fn closed_until(gates: &Gates, now: Timestamp) -> Timestamp {
             .max(gate.paused_until)
     });
     until.into_iter().max().unwrap_or_default()
+}
+
+/// A gate that was closed lets one delivery through, as a probe; the others wait for what becomes
+/// of it. For a chat that needs no more than the one flight it has.
+fn probing(gates: &Gates, now: Timestamp) -> Gates {
+    let mut gates = gates.clone();
+    for gate in [&mut gates.channel, &mut gates.bot, &mut gates.method] {
+        if gate.breaker == Breaker::Open {
+            gate.breaker = Breaker::HalfOpen;
+            gate.blocked_until = now + PROBE;
+        }
+    }
+    if gates.chat.breaker == Breaker::Open {
+        gates.chat.breaker = Breaker::HalfOpen;
+    }
+    gates
 }
 
 fn stretched(nominal: Duration, gate: &Gate) -> Duration {
@@ -209,12 +237,12 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_answer_does_not_slow_the_chat_twice() {
+    fn after_a_slow_answer_the_gap_counts_from_the_answer() {
         let starts = schedule(Limits::PRIVATE, Priority::High, 3, Duration::from_secs(8));
         assert_eq!(
             starts,
-            [0.0, 8.0, 16.0],
-            "the gap was over before the answer"
+            [0.0, 9.0, 18.0],
+            "when it reached the other side is not known"
         );
     }
 
@@ -313,6 +341,25 @@ mod tests {
             panic!("as if all had been sent just now");
         };
         assert!(at <= NOW + Duration::from_secs(60), "{at:?}");
+    }
+
+    #[test]
+    fn a_gate_that_was_closed_lets_one_probe_through() {
+        let mut gates = Gates::default();
+        gates.bot.breaker = Breaker::Open;
+        gates.bot.blocked_until = NOW;
+        let Pass::Now(spent) = Limits::PRIVATE.pass(&gates, Priority::High, NOW) else {
+            panic!("the probe");
+        };
+        assert_eq!(spent.bot.breaker, Breaker::HalfOpen);
+        let other = Gates {
+            chat: Gate::default(),
+            ..*spent
+        };
+        assert_eq!(
+            Limits::PRIVATE.pass(&other, Priority::Critical, NOW),
+            Pass::At(NOW + PROBE)
+        );
     }
 
     #[test]

@@ -96,8 +96,8 @@ fn unknown(fault: Fault, delivery: &Delivery, now: Timestamp) -> Settlement {
         let reason = format!("outcome unknown after {copies} copies: {}", fault.detail);
         return Settlement::Bury(reason, fault);
     }
-    let wait = match delivery.priority {
-        Priority::Critical => Duration::ZERO,
+    let wait = match (delivery.priority, copies) {
+        (Priority::Critical, 1) => Duration::ZERO,
         _ => COPY_WAIT * 2_u32.pow(copies - 1),
     };
     Settlement::RetryAt(now + wait, fault)
@@ -136,6 +136,7 @@ mod tests {
         Fault {
             blame,
             hold: None,
+            partly: false,
             retry_after: None,
             maybe_delivered,
             detail: "no".to_owned(),
@@ -238,6 +239,12 @@ mod tests {
             said(outcome(), &lost, 1),
             "0 s",
             "what is critical does not wait"
+        );
+        lost.unknown_outcomes = 1;
+        assert_eq!(
+            said(outcome(), &lost, 2),
+            "40 s",
+            "but it is not wasted either"
         );
     }
 

@@ -19,6 +19,8 @@ pub struct Fault {
     pub blame: Blame,
     /// What it closes for everything that would go the same way.
     pub hold: Option<Hold>,
+    /// Some messages of the delivery arrived before this: a whole copy would repeat them.
+    pub partly: bool,
     /// What the receiver asked us to wait.
     pub retry_after: Option<Duration>,
     /// The request went out and nothing certain came back: it may have arrived.

@@ -189,7 +189,11 @@ fn of_reply(reply: &Reply) -> Ruling {
     };
     if body.get("ok") == Some(&Value::Bool(true)) {
         let id = body.pointer("/result/message_id").and_then(Value::as_i64);
-        return delivered(id.map_or_else(|| "no id".to_owned(), |id| id.to_string()));
+        return match id {
+            Some(id) => delivered(id.to_string()),
+            // Anybody can say "ok"; who took a message says which one it is now.
+            None => unknown("an ok without a message".to_owned()),
+        };
     }
     let text = body.get("description").and_then(Value::as_str);
     let text = text.unwrap_or_default();
@@ -266,6 +270,7 @@ fn of_refusal(code: u64, text: &str, detail: String) -> Ruling {
         Some(Fact::Bot) => stopped(detail),
         // No message and no chat can be the cause of this one.
         None if code == 401 => stopped(detail),
+        None if matches!(code, 408 | 425) => down(detail),
         None => rejected(Blame::Ours, detail),
     }
 }
@@ -289,7 +294,8 @@ fn of_page(reply: &Reply) -> Ruling {
             let (wait, told) = wait(&Value::Null, reply, "");
             waits(Blame::Channel, wait, told, detail)
         }
-        400..=499 => rejected(Blame::Ours, detail),
+        // It says nothing about the message: whoever answered is not the Bot API.
+        400..=499 => down(detail),
         _ => unknown(detail),
     }
 }
@@ -400,6 +406,7 @@ fn fault(blame: Blame, detail: String) -> Fault {
     Fault {
         blame,
         hold: None,
+        partly: false,
         retry_after: None,
         maybe_delivered: false,
         detail,

@@ -17,6 +17,7 @@ use shared::model::{Blame, Content, Delivery, Fault, Hold, Outcome, Receipt};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use tokio::time::timeout;
 use wire::{Bot, Key, Wire};
 
 /// After this long the outcome is unknown; longer than one exchange may take.
@@ -24,6 +25,8 @@ pub const DEADLINE: Duration = Duration::from_secs(45);
 /// Between two messages of one delivery; Telegram allows one a second to a chat, and two that
 /// leave 1.00 s apart may arrive closer.
 const GAP: Duration = Duration::from_millis(1_050);
+/// A question that tells whether the bot is to blame.
+const QUESTION: Duration = Duration::from_secs(4);
 /// The most repairs in one flight.
 const REPAIRS: usize = 8;
 
@@ -102,14 +105,37 @@ impl Telegram {
             left,
             migrated_to: None,
         };
-        let flown = flight.fly(&self.progress).await;
+        let mut flown = flight.fly(&self.progress).await;
+        self.ask_before_blaming_the_bot(&mut flown).await;
         if let Some(id) = flown.migrated_to {
             self.remember(&delivery.destination.chat_id, id);
         }
-        if !matches!(flown.outcome, Outcome::Deferred(_)) {
+        if matches!(flown.outcome, Outcome::Delivered(_)) {
             self.progress.forget(delivery.id);
         }
         flown
+    }
+
+    /// A server that answers a question is not down, and a bot that it answers to is not refused: then
+    /// the fault is the message's, or the chat's, and the others go on.
+    async fn ask_before_blaming_the_bot(&self, flown: &mut Flown) {
+        let Outcome::Deferred(fault) = &mut flown.outcome else {
+            return;
+        };
+        let blamed = matches!(fault.hold, Some(Hold::Down | Hold::Stopped));
+        if !blamed || !matches!(timeout(QUESTION, self.probe()).await, Ok(Ok(()))) {
+            return;
+        }
+        if fault.hold == Some(Hold::Stopped) {
+            flown.follows = Follows::Nothing;
+            flown.outcome = Outcome::Rejected(Fault {
+                blame: Blame::Ours,
+                hold: None,
+                ..fault.clone()
+            });
+        } else {
+            fault.hold = None;
+        }
     }
 
     /// Under which name the gates of this bot are kept: two channels with one token share them.
@@ -162,18 +188,13 @@ impl Telegram {
         };
         let key = self.bot.unlock().await.map_err(stopped)?;
         let answer = key.call(method, body).await;
-        match classify(&answer).outcome {
-            Outcome::Delivered(_) => {}
-            Outcome::Deferred(fault) | Outcome::Rejected(fault) => {
-                let detail = key.without_token(&fault.detail);
-                return Err(Fault { detail, ..fault });
-            }
+        if let Some(result) = result_of(&answer) {
+            return Ok(result);
         }
-        let body = match answer {
-            Answer::Reply(reply) => serde_json::from_slice(&reply.body).unwrap_or(Value::Null),
-            Answer::NotSent(_) | Answer::Lost(_) => Value::Null,
-        };
-        Ok(body.get("result").cloned().unwrap_or(Value::Null))
+        match classify(&answer).outcome {
+            Outcome::Deferred(fault) | Outcome::Rejected(fault) => Err(fault),
+            Outcome::Delivered(_) => Ok(Value::Null),
+        }
     }
 
     /// The whole delivery, unmarked.
@@ -304,6 +325,7 @@ impl Flight<'_> {
     fn ends(&self, outcome: Outcome, follows: Follows) -> Flown {
         let shown = |fault: Fault| Fault {
             detail: self.key.without_token(&fault.detail),
+            partly: !self.left.receipts.is_empty(),
             ..fault
         };
         let outcome = match outcome {
@@ -319,6 +341,17 @@ impl Flight<'_> {
     }
 }
 
+/// What a question was answered with, when it was.
+fn result_of(answer: &Answer) -> Option<Value> {
+    let Answer::Reply(reply) = answer else {
+        return None;
+    };
+    let body: Value = serde_json::from_slice(&reply.body).ok()?;
+    (body.get("ok") == Some(&Value::Bool(true)))
+        .then(|| body.get("result").cloned())
+        .flatten()
+}
+
 fn ended(outcome: Outcome) -> Flown {
     Flown {
         outcome,
@@ -331,6 +364,7 @@ fn fault(blame: Blame, detail: String) -> Fault {
     Fault {
         blame,
         hold: None,
+        partly: false,
         retry_after: None,
         maybe_delivered: false,
         detail,

@@ -285,7 +285,7 @@ async fn an_answer_longer_than_we_read_is_a_success_all_the_same() {
 #[tokio::test]
 async fn the_bot_and_its_chat_can_be_asked_about() {
     let chat = r#"{"ok":true,"result":{"id":-100,"type":"supergroup"}}"#;
-    let world = World::new(vec![
+    let world = World::with_questions(vec![
         Next::Json(
             200,
             r#"{"ok":true,"result":{"id":1,"is_bot":true}}"#.to_owned(),
@@ -369,4 +369,21 @@ fn no_status_and_no_body_brings_the_token_to_light() {
     );
     let line = log.lines().find(|line| line.contains("hunter2"));
     assert_eq!(line, None);
+}
+
+#[tokio::test]
+async fn a_bot_that_is_answered_is_not_blamed_for_one_message() {
+    let me = || Next::Json(200, r#"{"ok":true,"result":{"id":1}}"#.to_owned());
+    let page = || Next::Json(502, "<html>502</html>".to_owned());
+    let world = World::with_questions(vec![page(), me(), refused(401, "Unauthorized"), me()]);
+    let flown = world.send(&one()).await;
+    assert_eq!(
+        (fault_of(&flown).hold, fault_of(&flown).maybe_delivered),
+        (None, true)
+    );
+    let flown = world.send(&one()).await;
+    assert!(matches!(&flown.outcome, Outcome::Rejected(fault) if fault.blame == Blame::Ours));
+    let world = World::with_questions(vec![page(), page()]);
+    let flown = world.send(&one()).await;
+    assert_eq!(fault_of(&flown).hold, Some(Hold::Down));
 }

@@ -122,6 +122,9 @@ impl Key<'_> {
                 break;
             }
         }
+        // Before anything is cut from it: half a token would not be recognised any more.
+        let text = String::from_utf8_lossy(&reply.body);
+        reply.body = self.without_token(&text).into_bytes();
         reply
     }
 

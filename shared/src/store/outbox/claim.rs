@@ -11,8 +11,9 @@ use rusqlite::{OptionalExtension, named_params};
 #[derive(Debug)]
 pub enum Claim {
     Leased(Box<Lease<Delivery>>),
-    /// Nothing before then: a backoff, or a closed gate.
-    NotBefore(Timestamp),
+    /// Nothing before then: a backoff, or a closed gate; what waits is of that priority, as far as
+    /// is known.
+    NotBefore(Timestamp, Priority),
     Nothing,
 }
 
@@ -95,7 +96,7 @@ pub fn claim(
     let keys = gatekeeper.keys(destination);
     let gates = gate::load(db, &keys)?;
     match gatekeeper.pass(destination, &gates, priority, now) {
-        Pass::At(at) => Ok(Claim::NotBefore(at)),
+        Pass::At(at) => Ok(Claim::NotBefore(at, priority)),
         Pass::Now(spent) => {
             gate::save(db, &keys, &gates, &spent)?;
             Ok(Claim::Leased(Box::new(lease(db, epoch, id, now)?)))
@@ -109,7 +110,7 @@ fn next_time(db: &Db, destination: &Destination) -> Result<Claim, StoreError> {
         |row| row.get(0),
     )?;
     Ok(time.map_or(Claim::Nothing, |time| {
-        Claim::NotBefore(Timestamp::from_unix_seconds(time))
+        Claim::NotBefore(Timestamp::from_unix_seconds(time), Priority::Low)
     }))
 }
 

@@ -235,6 +235,9 @@ fn outcome_of(fault: &Fault) -> &'static str {
     use crate::model::Blame;
     match (fault.maybe_delivered, fault.blame) {
         (true, _) => "unknown",
+        // What arrived already makes a whole copy a repeat, but not one of the three that may be
+        // one too many.
+        (false, _) if fault.partly => "interrupted",
         (false, Blame::Message | Blame::Ours) => "rejected",
         (false, Blame::Destination | Blame::Channel) => "deferred",
     }

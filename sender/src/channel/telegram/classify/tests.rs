@@ -354,7 +354,7 @@ fn success_carries_the_id_also_when_its_end_is_missing() {
     let bare = r#"{"ok":true,"result":true}"#;
     assert_eq!(
         said(&classify(&reply(200, "application/json", bare))),
-        "delivered no id"
+        "unknown"
     );
 }
 
@@ -385,12 +385,13 @@ fn pages_are_judged_by_their_status_alone() {
     for (status, expected) in [
         (200, "unknown"),
         (302, "Down"),
-        (400, "Ours never"),
+        (400, "Down"),
         (401, "stop, Stopped"),
         (403, "stop, Stopped"),
         (404, "stop, Stopped"),
         (407, "stop, Stopped"),
-        (410, "Ours never"),
+        (408, "Down"),
+        (410, "Down"),
         (413, "Split, else Message never"),
         (500, "unknown"),
         (502, "unknown"),

@@ -44,7 +44,16 @@ impl World {
         Self::with("", script)
     }
 
+    /// The script answers questions too. Elsewhere they find a server that is not well.
+    pub(super) fn with_questions(script: Vec<Next>) -> Self {
+        Self::scripted("", script, true)
+    }
+
     pub(super) fn with(keys: &str, script: Vec<Next>) -> Self {
+        Self::scripted(keys, script, false)
+    }
+
+    fn scripted(keys: &str, script: Vec<Next>, questions: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let (told, asked) = channel();
@@ -52,7 +61,7 @@ impl World {
             let mut script = script.into_iter().peekable();
             while script.peek().is_some() {
                 let (socket, _) = listener.accept().expect("a connection");
-                serve(socket, &mut script, &told).expect("served");
+                serve(socket, &mut script, &told, questions).expect("served");
             }
         });
         let folder = TempDir::new().expect("a folder");
@@ -122,6 +131,7 @@ fn serve(
     socket: TcpStream,
     script: &mut impl Iterator<Item = Next>,
     told: &Sender<(String, Value)>,
+    questions: bool,
 ) -> io::Result<()> {
     let mut writer = socket.try_clone()?;
     let mut reader = BufReader::new(socket);
@@ -146,6 +156,10 @@ fn serve(
         reader.read_exact(&mut body)?;
         let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
         let body = serde_json::from_slice(&body).expect("JSON");
+        if path.ends_with("/getMe") && !questions {
+            writer.write_all(b"HTTP/1.1 502 X\r\nContent-Length: 0\r\n\r\n")?;
+            continue;
+        }
         told.send((path, body)).expect("the test listens");
         match script.next() {
             Some(Next::Json(status, body)) => {
