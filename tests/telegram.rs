@@ -11,6 +11,7 @@ use std::time::Duration;
 use watchalert_sender::channel::console::Output;
 use watchalert_sender::drain::Until;
 use watchalert_sender::run::{Scene, run};
+use watchalert_tests::programs::{long, tell};
 use watchalert_tests::telegram::{Fault, Limits, Options, Telegram};
 use watchalert_tests::world::{START, World, runtime, to};
 
@@ -128,6 +129,41 @@ fn twenty_eight_alerts_at_once_arrive_at_the_limits_own_pace_and_none_is_refused
             .ask("SELECT n FROM ledger WHERE name='repeat_marked'"),
         "0"
     );
+}
+
+/// The bad day itself, in the long form: the bar is 1.06 times the limit's own 199 s.
+#[test]
+fn two_hundred_alerts_at_once_arrive_within_the_bar_and_none_is_refused() {
+    if !long() {
+        tell("SKIPPED: 200 alerts take half a minute; WATCHALERT_LONG=1 sends them");
+        return;
+    }
+    let room = Room::new();
+    room.enqueue(200, PERSON, Priority::High);
+    room.drain_within(minutes(10));
+    assert_eq!(room.state("sent"), "200");
+    assert!(room.telegram.answers_429().is_empty());
+    assert!(room.telegram.breaches(Limits::strict()).is_empty());
+    let last = room.arrivals()[199];
+    assert!((199.0..=199.0 * 1.06).contains(&last), "{last} s");
+    tell(&format!(
+        "telegram: 200 alerts to one chat in {last:.1} s of its clock, {:.3} of the limit's minimum, no 429",
+        last / 199.0
+    ));
+}
+
+#[test]
+fn ten_chats_do_not_wait_for_each_other() {
+    let room = Room::new();
+    for chat in 1..=10 {
+        room.enqueue(6, &format!("{chat}"), Priority::High);
+    }
+    room.drain_within(minutes(10));
+    assert_eq!(room.state("sent"), "60");
+    assert!(room.telegram.answers_429().is_empty());
+    assert!(room.telegram.breaches(Limits::strict()).is_empty());
+    let last = room.arrivals().into_iter().fold(0.0, f64::max);
+    assert!(last < 6.5, "as long as one of them alone: {last} s");
 }
 
 #[test]
