@@ -19,6 +19,8 @@ use watchalert_tests::world::{START, World, runtime, to};
 struct Room {
     world: World,
     telegram: Telegram,
+    /// More of the configuration.
+    more: &'static str,
 }
 
 const PERSON: &str = "7001";
@@ -31,12 +33,17 @@ impl Room {
         let token = world.dir.path().join("token");
         fs::write(&token, telegram.token()).expect("written");
         fs::set_permissions(&token, Permissions::from_mode(0o600)).expect("locked up");
-        Self { world, telegram }
+        Self {
+            world,
+            telegram,
+            more: "",
+        }
     }
 
     fn scene(&self) -> Scene {
         let text = format!(
-            "[state]\npath = \"state.db\"\n[channel.ops]\nkind = \"telegram\"\napi_url = \"{}\"\ntoken_file = \"token\"\nchat_id = {PERSON}\n",
+            "{}[state]\npath = \"state.db\"\n[channel.ops]\nkind = \"telegram\"\napi_url = \"{}\"\ntoken_file = \"token\"\nchat_id = {PERSON}\n",
+            self.more,
             self.telegram.url()
         );
         let around = Surroundings {
@@ -240,6 +247,25 @@ fn a_token_that_is_refused_for_an_hour_keeps_everything_and_says_why() {
         (room.state("sent"), room.state("dead")),
         ("4".to_owned(), "0".to_owned())
     );
+}
+
+#[test]
+fn a_refusal_that_a_person_must_see_is_told_once_on_another_channel() {
+    let mut room = Room::new();
+    room.more = "default_channel = \"ops\"\nchannel.screen.kind = \"console\"\n";
+    room.telegram.script([
+        Fault::refuse("blocked").in_chat(7001).lasting(minutes(90)),
+        Fault::refuse("unauthorized").lasting(minutes(60)),
+    ]);
+    room.enqueue(3, PERSON, Priority::Normal);
+    room.drain_within(minutes(12 * 60));
+    let told = "SELECT group_concat(channel||': '||json_extract(payload,'$.title'),'; ') FROM outbox WHERE kind='notice'";
+    assert_eq!(
+        room.world.ask(told),
+        "screen: Nothing gets through to the channel ops: it is refused; \
+         screen: Nothing gets through to the chat ops/7001: it is refused"
+    );
+    assert_eq!(room.state("sent"), "5", "three alerts and two notices");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! holder of the lease, however long the database takes to accept it.
 
 use crate::channel::Channels;
+use crate::notice;
 use crate::policy;
 use crate::policy::hold::{self, Evidence};
 use crate::policy::settle::Terms;
@@ -15,6 +16,7 @@ use shared::policy::text::span;
 use shared::store::journal::Completion;
 use shared::store::outbox::{self, Settled};
 use shared::store::{Db, Remedy, Store, StoreError, gate};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -172,6 +174,7 @@ impl Runway {
     /// What the attempt taught about everything that goes the same way.
     fn adjust_gates(&self, db: &Db, to: &Destination, trace: &Trace) -> Result<(), StoreError> {
         let keys = self.channels.keys(to);
+        let was_opened = Cell::new(false);
         gate::adjust(db, &keys, &|gates| {
             if let Some(limits) = self.channels.limits(to) {
                 limits.answered(gates, trace.messages, trace.written, trace.answered);
@@ -188,9 +191,16 @@ impl Runway {
                         trace.answered,
                         trace.chance,
                     );
+                    was_opened.set(hold::is_first(gates, fault));
                 }
             }
-        })
+        })?;
+        let told = trace.fault.as_ref().filter(|_| was_opened.get());
+        let told = told.and_then(|fault| notice::closed(to, fault, &self.channels, trace.answered));
+        if let Some(told) = told {
+            outbox::notify(db, &told, trace.answered)?;
+        }
+        Ok(())
     }
 }
 

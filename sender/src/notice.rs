@@ -1,7 +1,7 @@
 //! What the sender says about itself, on a channel that works.
 
 use crate::channel::Channels;
-use shared::model::{Alert, Severity, Timestamp};
+use shared::model::{Alert, Destination, Fault, Hold, Severity, Timestamp};
 use shared::policy::text::one_line;
 use shared::store::outbox::Notice;
 use std::collections::BTreeMap;
@@ -46,5 +46,36 @@ pub(crate) fn unknown_channel(
         about: day.to_string(),
         to,
         alert,
+    })
+}
+
+/// A gate was closed by a refusal that a person must look into: the chat's, or the whole bot's. Told
+/// once a day for each; `None` when there is no other channel to tell it on.
+pub(crate) fn closed(
+    to: &Destination,
+    fault: &Fault,
+    channels: &Channels,
+    now: Timestamp,
+) -> Option<Notice> {
+    let (whom, about) = match fault.hold? {
+        Hold::Suspended => (format!("the chat {to}"), to.to_string()),
+        Hold::Stopped => (
+            format!("the channel {}", to.channel),
+            channels.bot(&to.channel),
+        ),
+        Hold::RateLimited | Hold::Down => return None,
+    };
+    let day = day(now);
+    let title = format!("Nothing gets through to {}: it is refused", one_line(&whom));
+    let summary = format!(
+        "{}. Its alerts wait and are sent when it is accepted again; it is tried now and then.",
+        one_line(&fault.detail)
+    );
+    let reason = "nothing waits silently";
+    Some(Notice {
+        event: "closed".to_owned(),
+        about: format!("{about}.{day}"),
+        to: channels.notices(&to.channel)?.clone(),
+        alert: Alert::about_ourselves(Severity::High, title, summary, reason, day),
     })
 }

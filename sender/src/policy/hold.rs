@@ -150,6 +150,16 @@ fn down(bot: &mut Gate, fault: &Fault, now: Timestamp, chance: f64) {
     }
 }
 
+/// Whether this refusal is the one that closed its gate: a person is told of that, not of each
+/// probe that fails.
+pub fn is_first(gates: &Gates, fault: &Fault) -> bool {
+    match fault.hold {
+        Some(Hold::Suspended) => gates.chat.strikes == 1,
+        Some(Hold::Stopped) => gates.bot.strikes == 1,
+        Some(Hold::RateLimited | Hold::Down) | None => false,
+    }
+}
+
 /// Closed, and not by waiting for its own probe.
 fn is_closed(gate: &Gate, now: Timestamp) -> bool {
     gate.breaker == Breaker::Open && gate.blocked_until > now
