@@ -224,6 +224,27 @@ fn a_page_that_shows_one_entry_at_a_time_loses_none() {
 }
 
 #[test]
+fn entries_without_titles_that_share_their_link_are_told_apart_by_their_text() {
+    let entry = |guid: &str, text: &str| {
+        format!(
+            "<rss version=\"2.0\"><channel><title>t</title><link>https://example.org/</link><description>d</description><item><guid isPermaLink=\"false\">{guid}</guid><link>https://example.org/status</link><description>{text}</description></item></channel></rss>"
+        )
+    };
+    let room = Newsroom::new();
+    for (guid, text) in [
+        ("1", "All is well."),
+        ("2", "The registry does not answer."),
+        ("3", "Disks in eu-2 are lost."),
+    ] {
+        room.server.set("/news", Reply::feed(entry(guid, text)));
+        room.tick(&["/news"]);
+        room.world.advance(Duration::from_secs(120));
+    }
+    let alerts = "SELECT count(*) FROM outbox WHERE kind='alert'";
+    assert_eq!(room.world.ask(alerts), "2", "the first was seeded");
+}
+
+#[test]
 fn entries_that_share_a_guid_are_each_told_once() {
     let room = Newsroom::seeded(&[("1", "1", "Old")]);
     let news = rss(&[

@@ -115,7 +115,13 @@ fn known(db: &Db, feed_id: i64, item: &Item) -> Result<Option<Known>, StoreError
     let values = named_params! {":feed": feed_id, ":link": link.as_str()};
     for row in statement.query_map(values, known_row)? {
         let row = row?;
-        if is_edit(&row.title, &item.entry.title) {
+        // Without titles the texts tell the stories apart.
+        let entry = &item.entry;
+        let (old, new) = match (row.title.as_str(), entry.title.as_str()) {
+            ("", "") => (&row.summary, &entry.summary),
+            _ => (&row.title, &entry.title),
+        };
+        if is_edit(old, new) {
             return Ok(Some(row));
         }
     }

@@ -402,7 +402,8 @@ fn held(blame: Blame, hold: Hold, retry_after: Option<Duration>, detail: String)
     }
 }
 
-fn fault(blame: Blame, detail: String) -> Fault {
+/// A fault that is the row's own.
+pub(super) fn fault(blame: Blame, detail: String) -> Fault {
     Fault {
         blame,
         hold: None,

@@ -8,7 +8,7 @@ pub mod wire;
 
 use crate::policy::limiter::Limits;
 use crate::render;
-use classify::{Answer, Follows, Repair, Ruling, classify};
+use classify::{Answer, Follows, Repair, Ruling, classify, fault};
 use letter::Letter;
 use progress::{Left, Progress};
 use serde_json::{Map, Value};
@@ -357,17 +357,6 @@ fn ended(outcome: Outcome) -> Flown {
         outcome,
         follows: Follows::Nothing,
         migrated_to: None,
-    }
-}
-
-fn fault(blame: Blame, detail: String) -> Fault {
-    Fault {
-        blame,
-        hold: None,
-        partly: false,
-        retry_after: None,
-        maybe_delivered: false,
-        detail,
     }
 }
 
