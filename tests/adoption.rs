@@ -39,7 +39,15 @@ fn the_age_of_an_adopted_row_counts_from_its_adoption() {
     );
     let claim = |db: &shared::store::Db, to: &Destination| {
         let epoch = outbox::take_over(db, "test", START)?.epoch;
-        waiting::address(db, "screen", START)?;
+        waiting::address(
+            db,
+            &Destination {
+                channel: String::new(),
+                ..to.clone()
+            },
+            to,
+            START,
+        )?;
         outbox::claim(db, epoch, to, &Unlimited, START)
     };
     let place = to("screen", "-100");

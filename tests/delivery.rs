@@ -324,6 +324,7 @@ fn the_journal_of_completions_keeps_a_sent_alert_from_being_sent_again() {
         attempt: lease.attempt(),
         epoch: lease.epoch(),
         message_id: "m".to_owned(),
+        rest: Vec::new(),
     };
     shared::store::journal::write(&world.database(), &[completion]).expect("written");
     assert_eq!(drained(&world, ONE, &screen), Drained::default());

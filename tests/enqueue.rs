@@ -3,6 +3,7 @@
 use shared::model::{Blame, Priority, Settlement, Severity};
 use shared::store::StoreError;
 use shared::store::outbox::{self, Enqueued, Notice, Notified, Settled, operator};
+use std::time::Duration;
 use watchalert_tests::world::{World, alert, fault, owed, receipt, to};
 
 #[test]
@@ -112,4 +113,35 @@ fn a_row_that_is_revived_and_dies_again_at_the_same_moment_is_told_again() {
             .write(move |db| operator::requeue(db, row, now))
             .expect("requeued");
     }
+}
+
+#[test]
+fn what_waited_as_long_as_a_row_that_died_dies_with_it_and_is_told_in_one_notice() {
+    let world = World::new();
+    let (chat, screen) = (to("ops", "7"), to("screen", "-"));
+    for number in 0..130 {
+        world.enqueue(&format!("{number}"), &chat, Priority::Normal);
+    }
+    world.advance(Duration::from_secs(60));
+    world.enqueue("younger", &chat, Priority::Normal);
+    let now = world.clock.now();
+    let before = now.minus(Duration::from_secs(60));
+    let bury = || {
+        let (chat, screen) = (chat.clone(), screen.clone());
+        world.write(move |db| {
+            outbox::bury_behind(db, &chat, before, "blocked for a week", Some(&screen), now)
+        })
+    };
+    assert_eq!([bury(), bury(), bury()], [Ok(100), Ok(30), Ok(0)]);
+    assert_eq!(
+        world.ask(
+            "SELECT group_concat(json_extract(payload,'$.title')) FROM outbox WHERE kind='notice'"
+        ),
+        "130 alerts were given up, the first for ops/7 (row 1)"
+    );
+    assert_eq!(
+        world.ask("SELECT count(*) FROM outbox WHERE state='ready' AND channel='ops'"),
+        "1"
+    );
+    world.all_invariants_hold();
 }

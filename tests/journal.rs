@@ -16,6 +16,7 @@ fn completions(count: i64) -> Vec<Completion> {
         attempt: 1,
         epoch: 7,
         message_id: format!("{outbox_id:0>100}"),
+        rest: Vec::new(),
     };
     (1..=count).map(completion).collect()
 }

@@ -376,7 +376,10 @@ fn the_articles_insert_works_verbatim_and_finds_the_default_channel() {
         .expect("as a float");
     let now = world.clock.now();
     world
-        .write(move |db| waiting::address(db, "ops", now))
+        .write(move |db| {
+            let chat = "-1001234567890";
+            waiting::address(db, &to("", chat), &to("ops", chat), now)
+        })
         .expect("addressed");
     let waiting = {
         let now = world.clock.now();

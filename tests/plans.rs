@@ -11,7 +11,7 @@ use shared::model::{
 use shared::store::items::Parsed;
 use shared::store::outbox::operator::Listed;
 use shared::store::outbox::{self, Claim, Notice, operator, prune, waiting};
-use shared::store::{StoreError, feeds, heartbeats, items, journal, status};
+use shared::store::{StoreError, feeds, gate, heartbeats, items, journal, status};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -51,7 +51,11 @@ fn the_sender_and_its_operator(db: &Connection) -> Result<(), StoreError> {
     };
     outbox::notify(db, &notice, now)?;
     outbox::notify(db, &notice, now)?;
-    waiting::address(db, "screen", now)?;
+    waiting::address(db, &to("", "-"), &screen, now)?;
+    gate::heal(db, now)?;
+    gate::shift(db, 5.0, &gate::Shifted::default())?;
+    gate::rename(db, "a", "b", "b")?;
+    gate::renamed(db)?;
     waiting::all(db, now)?;
     waiting::fresh(db, waiting::high_water(db)?, now, later)?;
     let epoch = outbox::take_over(db, "test", now)?.epoch;
@@ -82,6 +86,7 @@ fn the_sender_and_its_operator(db: &Connection) -> Result<(), StoreError> {
         attempt: held.attempt(),
         epoch: held.epoch(),
         message_id: "m".to_owned(),
+        rest: vec!["left".to_owned()],
     };
     journal::replay(db, &[completion], now)?;
     outbox::claim(db, epoch, &screen, &Unlimited, now)?;
@@ -90,6 +95,7 @@ fn the_sender_and_its_operator(db: &Connection) -> Result<(), StoreError> {
         operator::list(db, listed, 10)?;
     }
     operator::show(db, 1)?;
+    outbox::bury_behind(db, &screen, later, "no", Some(&other), now)?;
     operator::requeue(db, 4, now)?;
     operator::discard(db, 4, now)?;
     status::status(db, now)?;

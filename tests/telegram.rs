@@ -1,6 +1,9 @@
 //! The sender against a Telegram that keeps its limits to the letter and refuses in every way: on a
 //! set clock, with a new sender after every wait, so that whatever is remembered is in the file.
 
+#[path = "telegram/parts.rs"]
+mod parts;
+
 use shared::config::{Config, Program, Surroundings};
 use shared::model::{Priority, Timestamp};
 use shared::platform::term::Style;

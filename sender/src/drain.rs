@@ -11,7 +11,7 @@ use shared::platform::doorbell::Doorbell;
 use shared::platform::systemd;
 use shared::store::outbox::waiting::Waiting;
 use shared::store::outbox::{self, Claim, Epoch, Settled};
-use shared::store::{Remedy, StoreError};
+use shared::store::{Db, Remedy, StoreError, gate};
 use std::future::{Future, pending};
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,7 +81,8 @@ impl Drain {
         chance: fastrand::Rng,
     ) -> Self {
         let now = runway.clock.now();
-        let lookout = Lookout::new(Arc::clone(&runway.store), default_channel, now);
+        let (store, channels) = (Arc::clone(&runway.store), Arc::clone(&runway.channels));
+        let lookout = Lookout::new(store, channels, default_channel, now);
         Self {
             runway,
             epoch,
@@ -175,6 +176,7 @@ impl Drain {
     async fn launch(&mut self) -> Result<(), StoreError> {
         while !self.rests {
             let now = self.runway.clock.now();
+            self.notice_a_set_clock(now).await?;
             let free = FLIGHTS.saturating_sub(self.flights.len());
             let eligible = self.schedule.take(now, free, CLAIMS);
             if eligible.is_empty() {
@@ -182,9 +184,8 @@ impl Drain {
             }
             let (epoch, asked) = (self.epoch, eligible.clone());
             let gatekeeper = Arc::clone(&self.runway.channels);
-            let claim = move |db: &shared::store::Db| {
-                outbox::claim_each(db, epoch, &asked, gatekeeper.as_ref(), now)
-            };
+            let claim =
+                move |db: &Db| outbox::claim_each(db, epoch, &asked, gatekeeper.as_ref(), now);
             match self.runway.store.write(claim).await {
                 Ok(claims) => {
                     self.trouble_told = false;
@@ -227,8 +228,11 @@ impl Drain {
         while let Some(landed) = next {
             match landed {
                 Ok(landed) => stop = stop.and(self.count(landed)),
-                // Its row is taken back at the next start, as after a crash.
-                Err(panic) => tracing::error!("a bug in a flight: {panic}"),
+                // The next sender takes its row back, as after a crash; its destination would wait
+                // for it here.
+                Err(panic) => {
+                    stop = stop.and(Err(StoreError::Bug(format!("in a flight: {panic}"))));
+                }
             }
             next = self.flights.try_join_next();
         }
@@ -238,6 +242,7 @@ impl Drain {
     fn count(&mut self, landed: Landed) -> Result<(), StoreError> {
         match landed.result {
             Ok(Settled::Sent) => self.drained.sent += 1,
+            Ok(Settled::Begun) => {}
             Ok(Settled::Waits) => self.drained.postponed += 1,
             Ok(Settled::Dead) => self.drained.dead += 1,
             Err(error) if error.remedy() == Remedy::Stop => return Err(error),
@@ -299,12 +304,25 @@ impl Drain {
             self.rests = false;
         }
         self.note(committed, now).await?;
-        if self.lookout.clock_was_set(now) {
-            tracing::warn!("the wall clock was set; waits are looked through again");
-            self.runway.steady.reset();
-            self.rescan().await?;
+        self.notice_a_set_clock(now).await
+    }
+
+    /// Before anything is claimed: what waits by the wall clock waits as long as it was told.
+    async fn notice_a_set_clock(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let Some(seconds) = self.lookout.clock_was_set(now) else {
+            return Ok(());
+        };
+        tracing::warn!("the wall clock was set by {seconds:.0} s; all waits are moved along");
+        self.runway.steady.reset();
+        let mut after = Some(gate::Shifted::default());
+        while let Some(last) = after {
+            let shift = move |db: &Db| gate::shift(db, seconds, &last);
+            after = match self.runway.store.write(shift).await {
+                Ok(next) => next,
+                Err(error) => return self.bear(error),
+            };
         }
-        Ok(())
+        self.rescan().await
     }
 
     async fn rescan(&mut self) -> Result<(), StoreError> {
@@ -369,7 +387,7 @@ impl Drain {
             return Ok(());
         };
         let to = notice.to.clone();
-        let notify = move |db: &shared::store::Db| outbox::notify(db, &notice, now).map(|_| ());
+        let notify = move |db: &Db| outbox::notify(db, &notice, now).map(|_| ());
         match self.runway.store.write(notify).await {
             Ok(()) => {
                 tracing::error!(

@@ -1,7 +1,8 @@
 //! One flight: one leased delivery is sent within its deadline, and its result is written by the
 //! holder of the lease, however long the database takes to accept it.
 
-use crate::channel::Channels;
+use crate::channel::{Channels, Sent};
+use crate::gatekeeper::chat_key;
 use crate::notice;
 use crate::policy;
 use crate::policy::hold::{self, Evidence};
@@ -48,12 +49,13 @@ impl Unsettled {
         held.values().cloned().collect()
     }
 
-    fn hold(&self, lease: &Lease<Delivery>, receipt: &Receipt) {
+    fn hold(&self, lease: &Lease<Delivery>, receipt: &Receipt, rest: &[String]) {
         let completion = Completion {
             outbox_id: lease.held().id,
             attempt: lease.attempt(),
             epoch: lease.epoch(),
             message_id: receipt.message_id.clone(),
+            rest: rest.to_vec(),
         };
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.insert(completion.outbox_id, completion);
@@ -79,47 +81,49 @@ impl Runway {
     pub async fn fly(self, lease: Lease<Delivery>, chance: f64) -> Landed {
         let lease = Arc::new(lease);
         let written = self.clock.now();
-        let outcome = self.send(&lease).await;
+        let Sent { outcome, renamed } = self.send(&lease).await;
         let now = self.clock.now();
         let trace = Arc::new(Trace {
             written,
             answered: now,
-            messages: messages_of(&outcome),
             fault: fault_of(&outcome).cloned(),
+            renamed,
             chance,
         });
-        let settlement = policy::settle::decide(
-            outcome,
-            lease.held(),
-            lease.attempt(),
-            &Terms {
-                give_up_after: self.give_up_after,
-                ages_are_sure: self.steady.is_sure(),
-            },
-            now,
-            chance,
-        );
+        let terms = Terms {
+            give_up_after: self.give_up_after,
+            ages_are_sure: self.steady.is_sure(),
+        };
+        let settlement = policy::settle::decide(outcome, lease.held(), &terms, now, chance);
+        let settlement = Arc::new(settlement);
         log(&lease, &settlement, now);
+        let mut result = self.settle(&lease, &settlement, trace).await;
+        if let Settlement::Bury(reason, fault) = &*settlement
+            && result.is_ok()
+            && let Some(before) = policy::settle::dies_with(fault, &terms, now)
+            && let Err(error) = self.bury_behind(&lease, before, reason).await
+        {
+            result = Err(error);
+        }
         Landed {
             destination: lease.held().destination.clone(),
             priority: lease.held().priority,
-            result: self.settle(&lease, settlement, trace).await,
+            result,
         }
     }
 
     /// In a task of its own, so that a panic in a channel costs this attempt and nothing else.
-    async fn send(&self, lease: &Arc<Lease<Delivery>>) -> Outcome {
+    async fn send(&self, lease: &Arc<Lease<Delivery>>) -> Sent {
         let (channels, held) = (Arc::clone(&self.channels), Arc::clone(lease));
         let sending = tokio::spawn(async move { channels.send(held.held()).await });
         sending.await.unwrap_or_else(|panic| {
-            Outcome::Deferred(Fault {
+            Sent::from(Outcome::Deferred(Fault {
                 blame: Blame::Ours,
                 hold: None,
-                partly: false,
                 retry_after: None,
                 maybe_delivered: true,
                 detail: format!("a bug in the channel: {panic}"),
-            })
+            }))
         })
     }
 
@@ -128,20 +132,20 @@ impl Runway {
     async fn settle(
         &self,
         lease: &Arc<Lease<Delivery>>,
-        settlement: Settlement,
+        settlement: &Arc<Settlement>,
         trace: Arc<Trace>,
     ) -> Result<Settled, StoreError> {
         let id = lease.held().id;
-        if let Settlement::Complete(receipt) = &settlement {
-            self.unsettled.hold(lease, receipt);
+        match &**settlement {
+            Settlement::Complete(receipt) => self.unsettled.hold(lease, receipt, &[]),
+            Settlement::Continue(receipt, rest) => self.unsettled.hold(lease, receipt, rest),
+            Settlement::RetryAt(..) | Settlement::Bury(..) | Settlement::Release => {}
         }
-        let settlement = Arc::new(settlement);
-        let notices = self.channels.notices(&lease.held().destination.channel);
-        let notices = notices.cloned();
+        let notices = self.notices(lease);
         let mut told = false;
         loop {
             let now = self.clock.now();
-            let (lease, settlement) = (Arc::clone(lease), Arc::clone(&settlement));
+            let (lease, settlement) = (Arc::clone(lease), Arc::clone(settlement));
             let (runway, trace, notices) = (self.clone(), Arc::clone(&trace), notices.clone());
             let write = move |db: &Db| {
                 let settled = outbox::settle(db, &lease, &settlement, notices.as_ref(), now)?;
@@ -171,13 +175,40 @@ impl Runway {
 }
 
 impl Runway {
+    fn notices(&self, lease: &Lease<Delivery>) -> Option<Destination> {
+        let notices = self.channels.notices(&lease.held().destination.channel);
+        notices.cloned()
+    }
+
+    /// What waited as long as the row that died of it dies with it, and is told in one notice.
+    async fn bury_behind(
+        &self,
+        lease: &Lease<Delivery>,
+        before: Timestamp,
+        reason: &str,
+    ) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        loop {
+            let (to, notices) = (lease.held().destination.clone(), self.notices(lease));
+            let reason = reason.to_owned();
+            let bury =
+                move |db: &Db| outbox::bury_behind(db, &to, before, &reason, notices.as_ref(), now);
+            if self.store.write(bury).await? == 0 {
+                return Ok(());
+            }
+        }
+    }
+
     /// What the attempt taught about everything that goes the same way.
     fn adjust_gates(&self, db: &Db, to: &Destination, trace: &Trace) -> Result<(), StoreError> {
+        if let Some(new) = &trace.renamed {
+            self.rename(db, to, new)?;
+        }
         let keys = self.channels.keys(to);
         let was_opened = Cell::new(false);
         gate::adjust(db, &keys, &|gates| {
             if let Some(limits) = self.channels.limits(to) {
-                limits.answered(gates, trace.messages, trace.written, trace.answered);
+                limits.answered(gates, trace.written, trace.answered);
             }
             match &trace.fault {
                 None => hold::passed(gates, trace.answered),
@@ -204,27 +235,28 @@ impl Runway {
     }
 }
 
+impl Runway {
+    /// The chat's gate goes with it, and so does what will be sent from now on.
+    fn rename(&self, db: &Db, to: &Destination, new: &str) -> Result<(), StoreError> {
+        let bot = self.channels.bot(&to.channel);
+        self.channels.rename(&bot, &to.chat_id, new);
+        gate::rename(db, &chat_key(&bot, &to.chat_id), &chat_key(&bot, new), new)
+    }
+}
+
 /// When a request went out and was answered, and what was wrong with it.
 struct Trace {
     written: Timestamp,
     answered: Timestamp,
-    /// How many messages it became.
-    messages: usize,
     fault: Option<Fault>,
+    /// The chat's new id.
+    renamed: Option<String>,
     chance: f64,
-}
-
-/// A receipt names each of several messages.
-fn messages_of(outcome: &Outcome) -> usize {
-    match outcome {
-        Outcome::Delivered(receipt) => receipt.message_id.split(',').count(),
-        Outcome::Deferred(_) | Outcome::Rejected(_) => 1,
-    }
 }
 
 fn fault_of(outcome: &Outcome) -> Option<&Fault> {
     match outcome {
-        Outcome::Delivered(_) => None,
+        Outcome::Delivered(_) | Outcome::Begun(..) => None,
         Outcome::Deferred(fault) | Outcome::Rejected(fault) => Some(fault),
     }
 }
@@ -235,6 +267,10 @@ fn log(lease: &Lease<Delivery>, settlement: &Settlement, now: Timestamp) {
     match settlement {
         Settlement::Complete(receipt) => {
             tracing::debug!(row, %to, attempt, receipt = %receipt.message_id, "delivered");
+        }
+        Settlement::Continue(receipt, rest) => {
+            let left = rest.len();
+            tracing::debug!(row, %to, attempt, receipt = %receipt.message_id, left, "a part of it is delivered");
         }
         Settlement::RetryAt(at, fault) => {
             let wait = span(at.since(now));

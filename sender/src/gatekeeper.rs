@@ -7,10 +7,12 @@ use shared::model::{Destination, GateKeys, Gatekeeper, Gates, Pass, Priority, Ti
 impl Gatekeeper for Channels {
     fn keys(&self, to: &Destination) -> GateKeys {
         let bot = self.bot(&to.channel);
+        let renamed = self.renamed(to);
+        let chat = renamed.as_deref().unwrap_or(&to.chat_id);
         GateKeys {
             channel: to.channel.clone(),
             method: format!("{bot}/sendMessage"),
-            chat: format!("{bot}/{}", one_form(&to.chat_id)),
+            chat: chat_key(&bot, chat),
             bot,
         }
     }
@@ -21,6 +23,11 @@ impl Gatekeeper for Channels {
             None => limiter::pass_unlimited(gates, now),
         }
     }
+}
+
+/// Under which name a chat's gate is kept.
+pub(crate) fn chat_key(bot: &str, chat_id: &str) -> String {
+    format!("{bot}/{}", one_form(chat_id))
 }
 
 /// A number in whatever form somebody wrote it is one chat.

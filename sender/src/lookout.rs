@@ -1,6 +1,7 @@
 //! The lookout: finds what waits in the outbox, after a ring, after another process's commit, and,
 //! in case something was missed, each minute.
 
+use crate::channel::Channels;
 use shared::model::{Destination, Timestamp};
 use shared::store::outbox::waiting::{self, Waiting};
 use shared::store::{Db, Store, StoreError};
@@ -14,6 +15,7 @@ const CLOCK_STEP: Duration = Duration::from_secs(2);
 /// Where the last look ended.
 pub(crate) struct Lookout {
     store: Arc<Store>,
+    channels: Arc<Channels>,
     /// Rows without a channel go there.
     default_channel: String,
     high_water: i64,
@@ -24,9 +26,15 @@ pub(crate) struct Lookout {
 }
 
 impl Lookout {
-    pub(crate) fn new(store: Arc<Store>, default_channel: String, now: Timestamp) -> Self {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        channels: Arc<Channels>,
+        default_channel: String,
+        now: Timestamp,
+    ) -> Self {
         Self {
             store,
+            channels,
             default_channel,
             high_water: 0,
             looked_at: now,
@@ -60,12 +68,14 @@ impl Lookout {
         Ok(found)
     }
 
-    /// Whether the wall clock was set since the last time that this was asked.
-    pub(crate) fn clock_was_set(&mut self, now: Timestamp) -> bool {
+    /// By how many seconds the wall clock was set since the last time that this was asked, if it
+    /// was.
+    pub(crate) fn clock_was_set(&mut self, now: Timestamp) -> Option<f64> {
         let (instant, wall) = self.clocks;
         let expected = wall + instant.elapsed();
         self.clocks = (Instant::now(), now);
-        now.since(expected).max(expected.since(now)) > CLOCK_STEP
+        let step = now.since(expected).max(expected.since(now));
+        (step > CLOCK_STEP).then(|| now.unix_seconds() - expected.unix_seconds())
     }
 
     async fn look<F>(&mut self, now: Timestamp, read: F) -> Result<Vec<Waiting>, StoreError>
@@ -74,33 +84,34 @@ impl Lookout {
     {
         let look = move |db: &Db| Ok((waiting::high_water(db)?, read(db)?));
         let (high_water, mut found) = self.store.read(look).await?;
-        if found
-            .iter()
-            .any(|waiting| waiting.destination.channel.is_empty())
-        {
-            self.address(now).await?;
-            for waiting in &mut found {
-                self.name_channel(&mut waiting.destination);
-            }
+        for waiting in &mut found {
+            self.address(&mut waiting.destination, now).await?;
         }
         (self.high_water, self.looked_at) = (high_water, now);
         Ok(found)
     }
 
-    fn name_channel(&self, destination: &mut Destination) {
-        if destination.channel.is_empty() {
-            destination.channel.clone_from(&self.default_channel);
+    /// Rows without a channel get the default one, those of an upgraded group its new id; a hundred
+    /// at a time.
+    async fn address(&self, to: &mut Destination, now: Timestamp) -> Result<(), StoreError> {
+        let mut current = to.clone();
+        if current.channel.is_empty() {
+            current.channel.clone_from(&self.default_channel);
         }
-    }
-
-    /// Gives rows without a channel the default one, a hundred at a time.
-    async fn address(&self, now: Timestamp) -> Result<(), StoreError> {
+        if let Some(renamed) = self.channels.renamed(&current) {
+            current.chat_id = renamed;
+        }
+        if current == *to {
+            return Ok(());
+        }
         loop {
-            let channel = self.default_channel.clone();
-            let address = move |db: &Db| waiting::address(db, &channel, now);
+            let (from, to) = (to.clone(), current.clone());
+            let address = move |db: &Db| waiting::address(db, &from, &to, now);
             if !self.store.write(address).await? {
-                return Ok(());
+                break;
             }
         }
+        *to = current;
+        Ok(())
     }
 }

@@ -12,7 +12,7 @@ use shared::platform::doorbell::Doorbell;
 use shared::platform::lock::{Held, LockFile};
 use shared::platform::term::Style;
 use shared::store::outbox::{self, Epoch};
-use shared::store::{Store, StoreError, beside, invariants, journal};
+use shared::store::{Store, StoreError, beside, gate, invariants, journal};
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
@@ -39,13 +39,11 @@ pub async fn run(
     let epoch = take_over(&store, &scene.clock).await?;
     audit_behind(Arc::clone(&store), &scene.clock);
     let bell = doorbell(&path);
+    let channels = Channels::open(&scene.config.channels, &scene.output, scene.style);
+    channels.recall(store.read(gate::renamed).await?);
     let runway = Runway {
         store: Arc::clone(&store),
-        channels: Arc::new(Channels::open(
-            &scene.config.channels,
-            &scene.output,
-            scene.style,
-        )),
+        channels: Arc::new(channels),
         clock: scene.clock.clone(),
         give_up_after: scene.config.outbox.give_up_after,
         unsettled: Unsettled::default(),

@@ -3,7 +3,7 @@
 use shared::model::Timestamp;
 use shared::platform::systemd;
 use shared::store::outbox::{self, prune};
-use shared::store::{Store, StoreError};
+use shared::store::{Store, StoreError, gate};
 use std::time::Duration;
 
 /// Prune transactions of one minute, a hundred rows each: more can wait for the next.
@@ -14,7 +14,7 @@ pub(crate) async fn each_minute(
     retention: Duration,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let mut healed = store.write(move |db| outbox::heal_gates(db, now)).await?;
+    let mut healed = store.write(move |db| gate::heal(db, now)).await?;
     loop {
         systemd::alive();
         match store.write(move |db| outbox::heal(db, now)).await? {

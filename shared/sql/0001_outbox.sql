@@ -44,7 +44,8 @@ CREATE TABLE outbox(
   revived_at   REAL,                           -- when a person last requeued it; its age counts from here
   lease_epoch  INTEGER,
   last_error   TEXT,
-  message_id   TEXT,                           -- the provider's receipt
+  message_id   TEXT,                           -- the provider's receipt; of several messages all, with commas between
+  rest         TEXT,                           -- what is left of a delivery in several messages that was begun
   created_at   REAL NOT NULL,
   updated_at   REAL,
   CONSTRAINT payload_is_an_object   CHECK(json_valid(payload) AND json_type(payload)='object'),
@@ -58,6 +59,7 @@ CREATE TABLE outbox(
   CONSTRAINT our_keys_name_our_rows CHECK(idempotency_key IS NULL
     OR ((kind='notice' OR idempotency_key NOT GLOB 'n:*')
       AND (idempotency_key NOT GLOB 'a:[0-9]*' OR coalesce(idempotency_key GLOB 'a:'||alert_id||':*',0)))),
+  CONSTRAINT rest_is_an_array       CHECK(rest IS NULL OR (state<>'sent' AND json_valid(rest) AND json_type(rest)='array')),
   CONSTRAINT leased_iff_epoch       CHECK((state='leased')=(lease_epoch IS NOT NULL)),
   CONSTRAINT folded_iff_parent      CHECK((state='folded')=(parent_id IS NOT NULL)),
   CONSTRAINT moved_iff_target       CHECK((state='moved')=(moved_to IS NOT NULL)),
@@ -98,8 +100,11 @@ CREATE TABLE gate(
   ring BLOB,                                   -- the last sends, for 'so many a minute'
   stretch REAL NOT NULL DEFAULT 1,             -- of the nominal interval, after 429s
   clean_since REAL,
-  blocked_until REAL NOT NULL DEFAULT 0, breaker TEXT NOT NULL DEFAULT 'closed', strikes INTEGER NOT NULL DEFAULT 0,
-  failing_since REAL, reason TEXT, alias_of TEXT,
+  blocked_until REAL NOT NULL DEFAULT 0,
+  blocked_for REAL NOT NULL DEFAULT 0,         -- seconds, from when that was set: no clock makes it longer
+  breaker TEXT NOT NULL DEFAULT 'closed', strikes INTEGER NOT NULL DEFAULT 0,
+  failing_since REAL, reason TEXT,
+  alias_of TEXT,                               -- of an upgraded group: its id from then on
   paused_until REAL NOT NULL DEFAULT 0,        -- set by the operator
   PRIMARY KEY(scope,key)
 ) STRICT, WITHOUT ROWID;

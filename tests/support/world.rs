@@ -219,7 +219,6 @@ pub fn fault(blame: shared::model::Blame, maybe_delivered: bool) -> Fault {
     Fault {
         blame,
         hold: None,
-        partly: false,
         retry_after: None,
         maybe_delivered,
         detail: "a scripted fault".to_owned(),

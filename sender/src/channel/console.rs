@@ -101,7 +101,6 @@ fn fault(blame: Blame, maybe_delivered: bool, detail: String) -> Fault {
     Fault {
         blame,
         hold: None,
-        partly: false,
         retry_after: None,
         maybe_delivered,
         detail,

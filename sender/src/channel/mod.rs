@@ -31,10 +31,33 @@ impl Channel {
         }
     }
 
-    async fn send(&self, delivery: &Delivery) -> Outcome {
+    async fn send(&self, delivery: &Delivery) -> Sent {
         match self {
-            Self::Console(console) => console.send(delivery).await,
-            Self::Telegram(telegram) => telegram.send(delivery).await.outcome,
+            Self::Console(console) => console.send(delivery).await.into(),
+            Self::Telegram(telegram) => {
+                let flown = telegram.send(delivery).await;
+                Sent {
+                    outcome: flown.outcome,
+                    renamed: flown.migrated_to.map(|id| id.to_string()),
+                }
+            }
+        }
+    }
+}
+
+/// What came of one attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    pub outcome: Outcome,
+    /// The chat has this id from now on.
+    pub renamed: Option<String>,
+}
+
+impl From<Outcome> for Sent {
+    fn from(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            renamed: None,
         }
     }
 }
@@ -90,29 +113,59 @@ impl Channels {
         }
     }
 
+    /// The id that a chat has by now, when it is another one.
+    pub fn renamed(&self, to: &Destination) -> Option<String> {
+        let Some(Channel::Telegram(telegram)) = self.by_name.get(&to.channel) else {
+            return None;
+        };
+        Some(telegram.current(&to.chat_id)).filter(|current| *current != to.chat_id)
+    }
+
+    /// The chat `old` of a bot has the id `new` from now on, for all channels of that bot.
+    pub fn rename(&self, bot: &str, old: &str, new: &str) {
+        for channel in self.by_name.values() {
+            if let Channel::Telegram(telegram) = channel
+                && telegram.bot() == bot
+            {
+                telegram.rename(old, new);
+            }
+        }
+    }
+
+    /// The new ids that chats were found to have, by the names of the gates of the old.
+    pub fn recall(&self, renamed: Vec<(String, String)>) {
+        for (gate, new) in renamed {
+            for channel in self.by_name.values() {
+                if let Channel::Telegram(telegram) = channel
+                    && let Some(old) = gate.strip_prefix(&format!("{}/", telegram.bot()))
+                {
+                    telegram.rename(old, &new);
+                }
+            }
+        }
+    }
+
     /// Sends within the channel's deadline.
-    pub async fn send(&self, delivery: &Delivery) -> Outcome {
+    pub async fn send(&self, delivery: &Delivery) -> Sent {
         let Some(channel) = self.by_name.get(&delivery.destination.channel) else {
-            return Outcome::Deferred(Fault {
+            return Sent::from(Outcome::Deferred(Fault {
                 blame: Blame::Channel,
                 hold: None,
-                partly: false,
                 retry_after: None,
                 maybe_delivered: false,
                 detail: "the channel is not configured".to_owned(),
-            });
+            }));
         };
         let deadline = channel.deadline();
         match tokio::time::timeout(deadline, channel.send(delivery)).await {
-            Ok(outcome) => outcome,
-            Err(_elapsed) => Outcome::Deferred(Fault {
+            Ok(sent) => sent,
+            Err(_elapsed) => Sent::from(Outcome::Deferred(Fault {
                 blame: Blame::Channel,
                 hold: None,
-                partly: false,
                 retry_after: None,
                 maybe_delivered: true,
                 detail: format!("no answer within {}", span(deadline)),
-            }),
+            })),
         }
     }
 }

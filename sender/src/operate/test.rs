@@ -43,13 +43,15 @@ pub async fn run(
         owed_since: world.clock.now(),
         unknown_outcomes: 0,
         unrecognised: 0,
+        failures: 0,
+        rest: Vec::new(),
         possible_repeat: false,
     };
     let refused = |what: &str, fault: Fault| {
         Failure::Unexpected(format!("the channel {name} {what}: {}", fault.detail))
     };
-    match channels.send(&delivery).await {
-        Outcome::Delivered(receipt) => Ok(writeln!(
+    match channels.send(&delivery).await.outcome {
+        Outcome::Delivered(receipt) | Outcome::Begun(receipt, _) => Ok(writeln!(
             out,
             "the channel {name} took it (receipt {})",
             receipt.message_id

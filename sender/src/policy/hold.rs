@@ -99,20 +99,19 @@ fn rate_limited(
     let scope = evidence.note(chat, again, now);
     gates.chat.stretch = (gates.chat.stretch.max(1.0) * 1.5).min(MOST_STRETCH);
     gates.chat.clean_since = Some(now);
-    close(&mut gates.chat, now + wait + jitter, fault);
+    close(&mut gates.chat, now + wait + jitter, fault, now);
     match scope {
         Scope::Chat => {}
-        Scope::Method => close(&mut gates.method, now + wait + jitter, fault),
-        Scope::Channel | Scope::Bot => close(&mut gates.bot, now + wait + jitter, fault),
+        Scope::Method => close(&mut gates.method, now + wait + jitter, fault, now),
+        Scope::Channel | Scope::Bot => close(&mut gates.bot, now + wait + jitter, fault, now),
     }
     // Those in flight report first, before anything more is launched.
     let pause = now + Duration::from_secs(1) + Duration::from_secs(1).mul_f64(chance);
-    gates.bot.blocked_until = gates.bot.blocked_until.max(pause);
+    gates.bot.block(pause, now);
 }
 
-/// A wait is a moment, merged with the one that is known, never an event.
-fn close(gate: &mut Gate, until: Timestamp, fault: &Fault) {
-    gate.blocked_until = gate.blocked_until.max(until);
+fn close(gate: &mut Gate, until: Timestamp, fault: &Fault, now: Timestamp) {
+    gate.block(until, now);
     gate.breaker = Breaker::Open;
     gate.reason = Some(fault.detail.clone());
 }
@@ -125,11 +124,8 @@ fn open(gate: &mut Gate, opening: Opening, fault: &Fault, now: Timestamp, chance
     let doubled = opening.first.saturating_mul(1 << gate.strikes.min(16));
     let wait = doubled.min(opening.longest).mul_f64(0.9 + 0.2 * chance);
     gate.strikes = gate.strikes.saturating_add(1);
-    close(
-        gate,
-        now + wait.max(fault.retry_after.unwrap_or_default()),
-        fault,
-    );
+    let told = fault.retry_after.unwrap_or_default();
+    close(gate, now + wait.max(told), fault, now);
 }
 
 /// One failure is the row's own backoff; many in a row, over a while, are the channel's.
@@ -146,7 +142,7 @@ fn down(bot: &mut Gate, fault: &Fault, now: Timestamp, chance: f64) {
         let over = bot.strikes - STRIKES;
         let doubled = DOWN.first.saturating_mul(1 << over.min(16));
         let wait = doubled.min(DOWN.longest).mul_f64(0.9 + 0.2 * chance);
-        close(bot, now + wait, fault);
+        close(bot, now + wait, fault, now);
     }
 }
 
@@ -215,7 +211,6 @@ mod tests {
         Fault {
             blame: Blame::Channel,
             hold: Some(hold),
-            partly: false,
             retry_after: retry_after.map(Duration::from_secs),
             maybe_delivered: false,
             detail: "told".to_owned(),

@@ -33,9 +33,6 @@ const LOW_SHARE: usize = 16;
 /// Sends of the bot's burst that low priority leaves to others.
 const LOW_RESERVE: u32 = 2;
 
-/// No wait that anybody told us is longer (`TDLib` itself ends them at 14 days, DELIVERY A1.2).
-const LONGEST_TOLD: Duration = Duration::from_hours(14 * 24);
-
 /// Without limits: only what was closed keeps a delivery waiting.
 pub fn pass_unlimited(gates: &Gates, now: Timestamp) -> Pass {
     match closed_until(gates, now) {
@@ -82,22 +79,15 @@ impl Limits {
         Pass::Now(Box::new(spent))
     }
 
-    /// A delivery of so many `messages` was begun at `written`, and the last of them answered at
-    /// `answered`: the next one waits for whichever lets it go earlier, and the minute counts each
-    /// message from when the other side surely had it.
-    pub fn answered(
-        &self,
-        gates: &mut Gates,
-        messages: usize,
-        written: Timestamp,
-        answered: Timestamp,
-    ) {
+    /// A request was written at `written` and answered at `answered`: the next one waits for
+    /// whichever lets it go earlier, and the minute counts it from when the other side surely had
+    /// it.
+    pub fn answered(&self, gates: &mut Gates, written: Timestamp, answered: Timestamp) {
         let chat = &mut gates.chat;
         let from_answer = answered + stretched(self.gap_from_answer, chat);
         let from_write = written + stretched(self.gap, chat);
-        // A slow exchange does not tell when it reached the other side, nor do several messages.
-        let is_quick = messages <= 1 && answered.since(written) <= QUICK;
-        let next = if is_quick {
+        // A slow exchange does not tell when it reached the other side.
+        let next = if answered.since(written) <= QUICK {
             from_write.min(from_answer)
         } else {
             from_answer
@@ -105,18 +95,13 @@ impl Limits {
         // Somebody else may have claimed meanwhile: what is reserved is never taken back.
         chat.next_at = chat.next_at.max(next);
         if let Some(most) = self.per_minute {
-            // The claim has counted one, with a time at which it was not sent yet.
+            // The claim has counted it with a time at which it was not sent yet.
             if let Some(own) = chat.ring.iter().rposition(|at| *at <= written) {
                 chat.ring.remove(own);
             }
-            for _ in 0..messages.max(1) {
-                remember(&mut chat.ring, answered, most);
-            }
+            remember(&mut chat.ring, answered, most);
             chat.ring.sort_unstable();
         }
-        let more = u32::try_from(messages.saturating_sub(1)).unwrap_or(u32::MAX);
-        let bot = &mut gates.bot;
-        bot.next_at = bot.next_at + stretched(self.interval, bot).saturating_mul(more);
     }
 
     /// Gates that a clock which went back left in the future would keep a chat waiting for days: the
@@ -154,11 +139,7 @@ impl Limits {
 /// Until when the other side, a breaker or the operator closed one of them.
 fn closed_until(gates: &Gates, now: Timestamp) -> Timestamp {
     let all = [&gates.channel, &gates.bot, &gates.method, &gates.chat];
-    let until = all.map(|gate| {
-        gate.blocked_until
-            .min(now + LONGEST_TOLD)
-            .max(gate.paused_until)
-    });
+    let until = all.map(|gate| gate.closed_until(now));
     until.into_iter().max().unwrap_or_default()
 }
 
@@ -169,7 +150,7 @@ fn probing(gates: &Gates, now: Timestamp) -> Gates {
     for gate in [&mut gates.channel, &mut gates.bot, &mut gates.method] {
         if gate.breaker == Breaker::Open {
             gate.breaker = Breaker::HalfOpen;
-            gate.blocked_until = now + PROBE;
+            gate.block(now + PROBE, now);
         }
     }
     if gates.chat.breaker == Breaker::Open {
@@ -205,7 +186,7 @@ mod tests {
                     gates = *spent;
                     let written = now;
                     now = now + answer;
-                    limits.answered(&mut gates, 1, written, now);
+                    limits.answered(&mut gates, written, now);
                 }
             }
         }
@@ -264,20 +245,6 @@ mod tests {
     }
 
     #[test]
-    fn a_delivery_of_three_messages_counts_three_times() {
-        let mut gates = Gates::default();
-        let Pass::Now(spent) = Limits::GROUP.pass(&gates, Priority::High, NOW) else {
-            panic!("free");
-        };
-        gates = *spent;
-        let answered = NOW + Duration::from_secs(3);
-        Limits::GROUP.answered(&mut gates, 3, NOW, answered);
-        assert_eq!(gates.chat.ring, [answered; 3]);
-        assert_eq!(gates.chat.next_at, answered + Duration::from_secs(1));
-        assert_eq!(gates.bot.next_at, NOW + Duration::from_millis(120));
-    }
-
-    #[test]
     fn low_priority_leaves_a_fifth_of_the_minute() {
         let starts = schedule(Limits::GROUP, Priority::Low, 40, Duration::from_millis(20));
         assert_eq!(most_in_a_minute(&starts), 16);
@@ -319,7 +286,7 @@ mod tests {
     fn a_wait_that_the_other_side_set_is_kept_to_the_second() {
         let mut gates = Gates::default();
         let until = NOW + Duration::from_secs(43_838);
-        gates.chat.blocked_until = until;
+        gates.chat.block(until, NOW);
         assert_eq!(
             Limits::PRIVATE.pass(&gates, Priority::Critical, NOW),
             Pass::At(until)
@@ -347,7 +314,7 @@ mod tests {
     fn a_gate_that_was_closed_lets_one_probe_through() {
         let mut gates = Gates::default();
         gates.bot.breaker = Breaker::Open;
-        gates.bot.blocked_until = NOW;
+        gates.bot.block(NOW, NOW.minus(PROBE));
         let Pass::Now(spent) = Limits::PRIVATE.pass(&gates, Priority::High, NOW) else {
             panic!("the probe");
         };

@@ -26,17 +26,17 @@ pub struct Terms {
     pub ages_are_sure: bool,
 }
 
-/// Decides. `attempt` counts from 1, `chance` is uniform in `[0, 1)`.
+/// Decides. `chance` is uniform in `[0, 1)`.
 pub fn decide(
     outcome: Outcome,
     delivery: &Delivery,
-    attempt: i64,
     terms: &Terms,
     now: Timestamp,
     chance: f64,
 ) -> Settlement {
     let fault = match outcome {
         Outcome::Delivered(receipt) => return Settlement::Complete(receipt),
+        Outcome::Begun(receipt, rest) => return Settlement::Continue(receipt, rest),
         Outcome::Rejected(fault) if !fault.maybe_delivered => match rejected(fault, delivery) {
             Ok(buried) => return buried,
             Err(fault) => fault,
@@ -59,9 +59,15 @@ pub fn decide(
         // The gate makes it wait, and everything behind it too; the row itself is due at once.
         return Settlement::RetryAt(now, fault);
     }
-    let failures = u32::try_from(attempt).unwrap_or(u32::MAX);
-    let wait = backoff(failures, fault.retry_after, chance).min(LONGEST);
+    let wait = backoff(delivery.failures + 1, fault.retry_after, chance).min(LONGEST);
     Settlement::RetryAt(now + wait, fault)
+}
+
+/// Until when something must be owed to die with a row that was buried for `fault`: everything else
+/// that waited as long for a destination which refuses us. `None`: the row died for itself.
+pub fn dies_with(fault: &Fault, terms: &Terms, now: Timestamp) -> Option<Timestamp> {
+    let limit = age_of_death(fault.hold, terms.give_up_after)?;
+    (fault.hold == Some(Hold::Suspended)).then(|| now.minus(limit))
 }
 
 /// A flood wait and a refused token cost nothing but time: what waits behind them never dies.
@@ -128,6 +134,8 @@ mod tests {
             owed_since: NOW,
             unknown_outcomes: 0,
             unrecognised: 0,
+            failures: 0,
+            rest: Vec::new(),
             possible_repeat: false,
         }
     }
@@ -136,7 +144,6 @@ mod tests {
         Fault {
             blame,
             hold: None,
-            partly: false,
             retry_after: None,
             maybe_delivered,
             detail: "no".to_owned(),
@@ -149,8 +156,16 @@ mod tests {
     }
 
     fn said_on(terms: &Terms, outcome: Outcome, delivery: &Delivery, attempt: i64) -> String {
-        match decide(outcome, delivery, attempt, terms, NOW, 0.5) {
+        let failures = u32::try_from(attempt - 1).expect("from 1");
+        let delivery = &Delivery {
+            failures,
+            ..delivery.clone()
+        };
+        match decide(outcome, delivery, terms, NOW, 0.5) {
             Settlement::Complete(receipt) => receipt.message_id,
+            Settlement::Continue(receipt, rest) => {
+                format!("{}, {} left", receipt.message_id, rest.len())
+            }
             Settlement::RetryAt(at, _) => format!("{} s", at.since(NOW).as_secs()),
             Settlement::Bury(reason, _) => reason,
             Settlement::Release => "released".to_owned(),
@@ -274,5 +289,26 @@ mod tests {
         let mut told = fault(Blame::Destination, false);
         told.retry_after = Some(Duration::from_secs(600));
         assert_eq!(said(Outcome::Deferred(told), &delivery(), 1), "600 s");
+    }
+
+    #[test]
+    fn what_waits_for_a_destination_that_refuses_us_dies_together() {
+        let refused = |hold| Fault {
+            hold,
+            ..fault(Blame::Destination, false)
+        };
+        let week = Duration::from_hours(7 * 24);
+        assert_eq!(
+            dies_with(&refused(Some(Hold::Suspended)), &SURE, NOW),
+            Some(NOW.minus(week))
+        );
+        for other in [
+            None,
+            Some(Hold::Down),
+            Some(Hold::Stopped),
+            Some(Hold::RateLimited),
+        ] {
+            assert_eq!(dies_with(&refused(other), &SURE, NOW), None, "{other:?}");
+        }
     }
 }

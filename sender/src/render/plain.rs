@@ -80,6 +80,8 @@ mod tests {
             owed_since: Timestamp::EPOCH,
             unknown_outcomes: 0,
             unrecognised: 0,
+            failures: 0,
+            rest: Vec::new(),
             possible_repeat: false,
         }
     }

@@ -71,6 +71,10 @@ pub struct Delivery {
     pub destination: Destination,
     pub priority: Priority,
     pub content: Content,
+    /// What is left of a delivery that was begun, in the channel's own form, the next message
+    /// first; empty: all of it. What is counted below is counted since the last message that
+    /// arrived.
+    pub rest: Vec<String>,
     /// From when its age counts: creation, else the moment it was meant for, else its revival.
     pub owed_since: Timestamp,
     /// Attempts whose outcome is unknown because the channel did not say: copies that may have
@@ -78,6 +82,8 @@ pub struct Delivery {
     pub unknown_outcomes: u32,
     /// Attempts refused without a reason that we know, since a person revived it.
     pub unrecognised: u32,
+    /// Attempts that did not deliver, since a person revived it.
+    pub failures: u32,
     /// An earlier attempt may have arrived: this one must be marked.
     pub possible_repeat: bool,
 }
@@ -139,7 +145,6 @@ pub struct Attempt {
 /// The provider's word that it has the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// Of a delivery that became several messages, all their ids, with commas between.
     pub message_id: String,
 }
 

@@ -4,6 +4,7 @@ use super::verdict::named;
 use super::{Destination, Priority, Timestamp, UnknownName};
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// What a gate stands before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +43,8 @@ pub struct Gate {
     pub clean_since: Option<Timestamp>,
     /// What the other side told us to wait, or what the breaker does.
     pub blocked_until: Timestamp,
+    /// How long that was from the moment at which it was set: no clock makes it longer.
+    pub blocked_for: Duration,
     pub breaker: Breaker,
     /// The first of the failures in a row.
     pub failing_since: Option<Timestamp>,
@@ -50,6 +53,23 @@ pub struct Gate {
     pub reason: Option<String>,
     /// Set by the operator.
     pub paused_until: Timestamp,
+}
+
+impl Gate {
+    /// A wait is a moment, merged with the one that is known, never an event.
+    pub fn block(&mut self, until: Timestamp, now: Timestamp) {
+        if until > self.blocked_until {
+            self.blocked_until = until;
+            self.blocked_for = until.since(now);
+        }
+    }
+
+    /// Until when nothing passes: what was set, or the operator's pause.
+    pub fn closed_until(&self, now: Timestamp) -> Timestamp {
+        self.blocked_until
+            .min(now + self.blocked_for)
+            .max(self.paused_until)
+    }
 }
 
 /// The gates before one destination; all must be open.

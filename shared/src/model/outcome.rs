@@ -7,6 +7,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Delivered(Receipt),
+    /// One message of several arrived; what is left is sent in turn, each under its own limits.
+    Begun(Receipt, Vec<String>),
     /// Not now: the same message may pass later.
     Deferred(Fault),
     /// Not so: the same message will never pass.
@@ -19,8 +21,6 @@ pub struct Fault {
     pub blame: Blame,
     /// What it closes for everything that would go the same way.
     pub hold: Option<Hold>,
-    /// Some messages of the delivery arrived before this: a whole copy would repeat them.
-    pub partly: bool,
     /// What the receiver asked us to wait.
     pub retry_after: Option<Duration>,
     /// The request went out and nothing certain came back: it may have arrived.
@@ -59,6 +59,8 @@ pub enum Blame {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settlement {
     Complete(Receipt),
+    /// Handed back with what is left of it, in the channel's own form, the next message first.
+    Continue(Receipt, Vec<String>),
     RetryAt(Timestamp, Fault),
     Bury(String, Fault),
     /// Handed back unsent: costs nothing and is retried at once.

@@ -3,16 +3,17 @@
 use super::{Db, StoreError};
 use crate::model::{Breaker, Gate, GateKeys, Gates, Scope, Timestamp};
 use rusqlite::{OptionalExtension, Row, named_params};
+use std::time::Duration;
 
 const LOAD: &str = "\
-SELECT next_at,ring,stretch,clean_since,failing_since,blocked_until,breaker,strikes,reason,paused_until
+SELECT next_at,ring,stretch,clean_since,failing_since,blocked_until,blocked_for,breaker,strikes,reason,paused_until
   FROM gate WHERE scope=:scope AND key=:key";
 
 const SAVE: &str = "\
-INSERT INTO gate(scope,key,next_at,ring,stretch,clean_since,failing_since,blocked_until,breaker,strikes,reason)
-VALUES(:scope,:key,:next_at,:ring,:stretch,:clean_since,:failing_since,:blocked_until,:breaker,:strikes,:reason)
+INSERT INTO gate(scope,key,next_at,ring,stretch,clean_since,failing_since,blocked_until,blocked_for,breaker,strikes,reason)
+VALUES(:scope,:key,:next_at,:ring,:stretch,:clean_since,:failing_since,:blocked_until,:blocked_for,:breaker,:strikes,:reason)
 ON CONFLICT(scope,key) DO UPDATE SET next_at=:next_at,ring=:ring,stretch=:stretch,clean_since=:clean_since,
-  failing_since=:failing_since,blocked_until=:blocked_until,breaker=:breaker,strikes=:strikes,reason=:reason";
+  failing_since=:failing_since,blocked_until=:blocked_until,blocked_for=:blocked_for,breaker=:breaker,strikes=:strikes,reason=:reason";
 
 /// Changes the gates before a destination, in the transaction of the settlement that tells of them.
 pub fn adjust(db: &Db, keys: &GateKeys, change: &dyn Fn(&mut Gates)) -> Result<(), StoreError> {
@@ -20,6 +21,77 @@ pub fn adjust(db: &Db, keys: &GateKeys, change: &dyn Fn(&mut Gates)) -> Result<(
     let mut after = before.clone();
     change(&mut after);
     save(db, keys, &before, &after)
+}
+
+/// Opens gates earlier that a clock which went back left closed: no wait becomes longer than it was
+/// told. Returns how many.
+pub fn heal(db: &Db, now: Timestamp) -> Result<usize, StoreError> {
+    const HEAL: &str = "\
+UPDATE gate SET blocked_until=:now+blocked_for WHERE blocked_until>:now+blocked_for";
+    Ok(db
+        .prepare_cached(HEAL)?
+        .execute(named_params! {":now": now.unix_seconds()})?)
+}
+
+/// Where [`shift`] goes on: the scope and the key of the last gate that it moved.
+pub type Shifted = (String, String);
+
+/// The wall clock was set by `seconds`: waits that were told are moved along, so that none ends
+/// early and none late. A hundred gates at a time, from `after` on; `None` when that was all.
+pub fn shift(db: &Db, seconds: f64, after: &Shifted) -> Result<Option<Shifted>, StoreError> {
+    const NEXT: &str = "\
+SELECT scope,key FROM gate WHERE (scope,key)>(:scope,:key) ORDER BY scope,key LIMIT 100";
+    let rows: Vec<Shifted> = db
+        .prepare_cached(NEXT)?
+        .query_map(named_params! {":scope": after.0, ":key": after.1}, |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    for (scope, key) in &rows {
+        let Ok(scope) = scope.parse::<Scope>() else {
+            continue;
+        };
+        let gate = one(db, scope, key)?;
+        write(db, scope, key, &moved(gate, seconds))?;
+    }
+    Ok(rows.last().filter(|_| rows.len() == 100).cloned())
+}
+
+/// What never was stays that.
+fn moved(gate: Gate, seconds: f64) -> Gate {
+    let later = |at: Timestamp| match at {
+        Timestamp::EPOCH => at,
+        at => Timestamp::from_unix_seconds(at.unix_seconds() + seconds),
+    };
+    Gate {
+        next_at: later(gate.next_at),
+        ring: gate.ring.into_iter().map(later).collect(),
+        clean_since: gate.clean_since.map(later),
+        blocked_until: later(gate.blocked_until),
+        failing_since: gate.failing_since.map(later),
+        ..gate
+    }
+}
+
+/// The chat behind the gate `old` has the id `chat` from now on, and the gate `new`, which takes
+/// over what was learnt of it.
+pub fn rename(db: &Db, old: &str, new: &str, chat: &str) -> Result<(), StoreError> {
+    const RENAME: &str = "\
+INSERT INTO gate(scope,key,alias_of) VALUES('chat',:old,:chat) ON CONFLICT(scope,key) DO UPDATE SET alias_of=:chat";
+    let (was, is) = (one(db, Scope::Chat, old)?, one(db, Scope::Chat, new)?);
+    let limits = if is.next_at < was.next_at { was } else { is };
+    write(db, Scope::Chat, new, &limits)?;
+    db.prepare_cached(RENAME)?
+        .execute(named_params! {":old": old, ":chat": chat})?;
+    Ok(())
+}
+
+/// The gates whose chats have other ids by now, with these.
+pub fn renamed(db: &Db) -> Result<Vec<(String, String)>, StoreError> {
+    let mut statement =
+        db.prepare("SELECT key,alias_of FROM gate WHERE scope='chat' AND alias_of IS NOT NULL")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// The four gates before a destination. One that was never written is open.
@@ -76,7 +148,8 @@ fn write(db: &Db, scope: Scope, key: &str, gate: &Gate) -> Result<(), StoreError
         ":ring": (!ring.is_empty()).then_some(ring), ":stretch": gate.stretch,
         ":clean_since": gate.clean_since.map(Timestamp::unix_seconds),
         ":failing_since": gate.failing_since.map(Timestamp::unix_seconds),
-        ":blocked_until": gate.blocked_until.unix_seconds(), ":breaker": gate.breaker.name(),
+        ":blocked_until": gate.blocked_until.unix_seconds(), ":blocked_for": gate.blocked_for.as_secs_f64(),
+        ":breaker": gate.breaker.name(),
         ":strikes": gate.strikes, ":reason": gate.reason,
     })?;
     Ok(())
@@ -96,11 +169,16 @@ fn gate(row: &Row<'_>) -> rusqlite::Result<Gate> {
         clean_since: time("clean_since")?,
         failing_since: time("failing_since")?,
         blocked_until: time("blocked_until")?.unwrap_or_default(),
+        blocked_for: seconds(row.get("blocked_for")?),
         breaker: breaker.parse().unwrap_or(Breaker::Closed),
         strikes: row.get("strikes")?,
         reason: row.get("reason")?,
         paused_until: time("paused_until")?.unwrap_or_default(),
     })
+}
+
+fn seconds(number: f64) -> Duration {
+    Duration::try_from_secs_f64(number).unwrap_or_default()
 }
 
 fn moments(bytes: &[u8]) -> Vec<Timestamp> {

@@ -1,10 +1,9 @@
 //! The journal of completions that could not be committed: what was sent must not be sent again
 //! only because the disk was full. Written when the sender ends, replayed before the next epoch.
 
-use super::outbox::settle::end_attempt;
+use super::outbox::settle::arrived;
 use super::{Db, StoreError, beside};
-use crate::model::Timestamp;
-use rusqlite::named_params;
+use crate::model::{Receipt, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -17,6 +16,9 @@ pub struct Completion {
     pub attempt: i64,
     pub epoch: i64,
     pub message_id: String,
+    /// What is left of a delivery in several messages.
+    #[serde(default)]
+    pub rest: Vec<String>,
 }
 
 const SUFFIX: &str = ".unsettled";
@@ -49,22 +51,42 @@ pub fn reserve(database: &Path) -> io::Result<()> {
 pub fn write(database: &Path, completions: &[Completion]) -> io::Result<()> {
     let mut lines = Vec::new();
     for completion in completions {
-        serde_json::to_writer(&mut lines, completion)?;
-        lines.push(b'\n');
+        let mut line = serde_json::to_vec(completion)?;
+        line.push(b'\n');
+        lines.push(line);
     }
     let spare = beside(database, SPARE);
-    let written = match overwrite(&spare, &lines) {
+    let written = match overwrite(&spare, &lines.concat()) {
         Ok(()) => spare,
         Err(_no_room_reserved) => {
             let fresh = beside(database, ".unsettled.new");
-            let mut file = File::create(&fresh)?;
-            file.write_all(&lines)?;
-            file.sync_all()?;
-            fresh
+            match write_new(&fresh, &lines.concat()) {
+                Ok(()) => fresh,
+                // As many as fit; the others are resent and marked.
+                Err(_full) => overwrite(&spare, &shortest(lines)).map(|()| spare)?,
+            }
         }
     };
     fs::rename(written, beside(database, SUFFIX))?;
     sync_folder(database)
+}
+
+fn write_new(path: &Path, lines: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(lines)?;
+    file.sync_all()
+}
+
+/// As many lines as the reserved room holds.
+fn shortest(mut lines: Vec<Vec<u8>>) -> Vec<u8> {
+    lines.sort_by_key(Vec::len);
+    let mut fitting = Vec::new();
+    for line in lines {
+        if fitting.len() + line.len() <= SPARE_BYTES {
+            fitting.extend(line);
+        }
+    }
+    fitting
 }
 
 /// In place: the blocks are there already.
@@ -111,19 +133,17 @@ pub fn remove(database: &Path) -> io::Result<()> {
 /// Settles what the journal holds, under the epoch in which it was sent. Returns how many rows
 /// were still waiting for it.
 pub fn replay(db: &Db, completions: &[Completion], now: Timestamp) -> Result<usize, StoreError> {
-    const SENT: &str = "\
-UPDATE outbox SET state='sent',lease_epoch=NULL,message_id=:message,last_error=NULL,updated_at=:now
- WHERE id=:id AND state='leased' AND lease_epoch=:epoch AND attempts=:n";
     let mut replayed = 0;
     for completion in completions {
-        let (id, n, epoch) = (completion.outbox_id, completion.attempt, completion.epoch);
-        let changed = db.prepare_cached(SENT)?.execute(named_params! {
-            ":message": completion.message_id, ":now": now.unix_seconds(), ":id": id,
-            ":epoch": epoch, ":n": n,
-        })?;
-        if changed == 1 {
-            end_attempt(db, (id, n, epoch), "ok", None, now)?;
-            replayed += 1;
+        let attempt = (completion.outbox_id, completion.attempt, completion.epoch);
+        let receipt = Receipt {
+            message_id: completion.message_id.clone(),
+        };
+        match arrived(db, attempt, &receipt, &completion.rest, now) {
+            Ok(_) => replayed += 1,
+            // Somebody has decided about the row meanwhile.
+            Err(StoreError::Fenced(_)) => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(replayed)

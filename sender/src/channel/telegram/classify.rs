@@ -407,7 +407,6 @@ pub(super) fn fault(blame: Blame, detail: String) -> Fault {
     Fault {
         blame,
         hold: None,
-        partly: false,
         retry_after: None,
         maybe_delivered: false,
         detail,

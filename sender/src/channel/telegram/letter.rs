@@ -74,6 +74,22 @@ impl Letter {
         &self.body
     }
 
+    /// As it is kept until its turn comes.
+    pub fn kept(&self) -> String {
+        json!({"body": self.body, "plain": self.plain}).to_string()
+    }
+
+    /// What [`kept`](Self::kept) wrote; `None` for anything else.
+    pub fn restored(kept: &str) -> Option<Self> {
+        let mut kept: Map<String, Value> = serde_json::from_str(kept).ok()?;
+        let Some(Value::Object(body)) = kept.remove("body") else {
+            return None;
+        };
+        let plain = kept.remove("plain");
+        let plain = plain.and_then(|plain| plain.as_str().map(str::to_owned));
+        Some(Self { body, plain })
+    }
+
     /// With the mark of a possible repeat before its text.
     #[must_use]
     pub fn marked(self) -> Self {
@@ -120,14 +136,6 @@ impl Letter {
                 (moved != *self).then(|| vec![moved])
             }
         }
-    }
-
-    /// Whether it is the same message, perhaps to another chat.
-    pub fn says_the_same(&self, other: &Self) -> bool {
-        let differs = |(field, value): (&String, &Value)| {
-            field != "chat_id" && other.body.get(field) != Some(value)
-        };
-        self.body.len() == other.body.len() && !self.body.iter().any(differs)
     }
 
     /// To another chat.

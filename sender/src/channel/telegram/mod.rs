@@ -1,32 +1,32 @@
-//! The Telegram channel: a delivery becomes one or a few messages, each sent once; a refusal that
+//! The Telegram channel: a delivery becomes one or a few messages, one in a flight; a refusal that
 //! proves that nothing was sent is mended and sent again at once.
 
 pub mod classify;
 pub mod letter;
-mod progress;
 pub mod wire;
 
 use crate::policy::limiter::Limits;
 use crate::render;
 use classify::{Answer, Follows, Repair, Ruling, classify, fault};
 use letter::Letter;
-use progress::{Left, Progress};
 use serde_json::{Map, Value};
 use shared::config::Telegram as Configured;
 use shared::model::{Blame, Content, Delivery, Fault, Hold, Outcome, Receipt};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::timeout;
 use wire::{Bot, Key, Wire};
 
-/// After this long the outcome is unknown; longer than one exchange may take.
-pub const DEADLINE: Duration = Duration::from_secs(45);
-/// Between two messages of one delivery; Telegram allows one a second to a chat, and two that
-/// leave 1.00 s apart may arrive closer.
-const GAP: Duration = Duration::from_millis(1_050);
+/// After this long the outcome is unknown: longer than the file with the token, a question, one
+/// exchange, and a question after it may take, each within its own limit.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+/// To read the token.
+const UNLOCK: Duration = Duration::from_secs(5);
 /// A question that tells whether the bot is to blame.
 const QUESTION: Duration = Duration::from_secs(4);
+/// The most new ids of one chat that are followed.
+const RENAMES: usize = 8;
 /// The most repairs in one flight.
 const REPAIRS: usize = 8;
 
@@ -34,9 +34,8 @@ const REPAIRS: usize = 8;
 pub struct Telegram {
     bot: Bot,
     configured: Configured,
-    progress: Progress,
-    /// Groups that were upgraded since the start, by their old id.
-    moved: Mutex<BTreeMap<String, String>>,
+    /// Groups that were upgraded, by their old id.
+    renamed: Mutex<BTreeMap<String, String>>,
 }
 
 /// What came of one flight.
@@ -64,18 +63,18 @@ impl Telegram {
         Self {
             bot: Bot::new(wire, api_url, token),
             configured,
-            progress: Progress::default(),
-            moved: Mutex::default(),
+            renamed: Mutex::default(),
         }
     }
 
-    /// Sends, repairs included.
+    /// Sends the next message of the delivery, repairs included.
     pub async fn send(&self, delivery: &Delivery) -> Flown {
-        let whole = match self.letters(delivery) {
-            Ok(whole) => whole,
+        let chat = &self.current(&delivery.destination.chat_id);
+        let letters = match self.letters(delivery, chat) {
+            Ok(letters) => letters,
             Err(why) => return ended(Outcome::Rejected(fault(Blame::Message, why))),
         };
-        let key = match self.bot.unlock().await {
+        let key = match self.unlock().await {
             Ok(key) => key,
             Err(why) => {
                 return Flown {
@@ -97,23 +96,38 @@ impl Telegram {
                 ..fault
             }));
         }
-        let left = self.left(delivery, &whole);
         let flight = Flight {
             key: &key,
-            row: delivery.id,
-            whole: &whole,
-            left,
+            letters,
             migrated_to: None,
         };
-        let mut flown = flight.fly(&self.progress).await;
+        let mut flown = flight.fly().await;
         self.ask_before_blaming_the_bot(&mut flown).await;
-        if let Some(id) = flown.migrated_to {
-            self.remember(&delivery.destination.chat_id, id);
-        }
-        if matches!(flown.outcome, Outcome::Delivered(_)) {
-            self.progress.forget(delivery.id);
-        }
         flown
+    }
+
+    /// A group was upgraded: what is meant for `old` goes to `new`.
+    pub fn rename(&self, old: &str, new: &str) {
+        if old == self.configured.chat_id {
+            tracing::warn!(
+                "the group {old} was upgraded and is now {new}; write that into the configuration"
+            );
+        }
+        let mut renamed = self.renamed.lock().unwrap_or_else(PoisonError::into_inner);
+        renamed.insert(old.to_owned(), new.to_owned());
+    }
+
+    /// The id that a chat has by now.
+    pub fn current(&self, chat: &str) -> String {
+        let renamed = self.renamed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = chat;
+        for _ in 0..RENAMES {
+            match renamed.get(current) {
+                Some(next) => current = next,
+                None => break,
+            }
+        }
+        current.to_owned()
     }
 
     /// A server that answers a question is not down, and a bot that it answers to is not refused: then
@@ -186,119 +200,103 @@ impl Telegram {
             hold: Some(Hold::Stopped),
             ..fault(Blame::Channel, why)
         };
-        let key = self.bot.unlock().await.map_err(stopped)?;
+        let key = self.unlock().await.map_err(stopped)?;
         let answer = key.call(method, body).await;
         if let Some(result) = result_of(&answer) {
             return Ok(result);
         }
         match classify(&answer).outcome {
             Outcome::Deferred(fault) | Outcome::Rejected(fault) => Err(fault),
-            Outcome::Delivered(_) => Ok(Value::Null),
+            Outcome::Delivered(_) | Outcome::Begun(..) => Ok(Value::Null),
         }
     }
 
-    /// The whole delivery, unmarked.
-    fn letters(&self, delivery: &Delivery) -> Result<Vec<Letter>, String> {
-        let asked = &delivery.destination.chat_id;
-        let chat = self.current(asked);
+    async fn unlock(&self) -> Result<Key<'_>, String> {
+        let key = timeout(UNLOCK, self.bot.unlock()).await;
+        key.unwrap_or_else(|_elapsed| Err("the token file could not be read in time".to_owned()))
+    }
+
+    /// What is to be sent, the next message first. Only that may have arrived before, and is marked
+    /// then.
+    fn letters(&self, delivery: &Delivery, chat: &str) -> Result<VecDeque<Letter>, String> {
+        let mut letters = match rest_of(delivery, chat) {
+            Some(rest) => rest,
+            None => self.whole(delivery, chat)?,
+        };
+        if delivery.possible_repeat
+            && let Some(first) = letters.pop_front()
+        {
+            letters.push_front(first.marked());
+        }
+        Ok(letters)
+    }
+
+    fn whole(&self, delivery: &Delivery, chat: &str) -> Result<VecDeque<Letter>, String> {
         match &delivery.content {
             Content::Alert(alert) => {
                 let Configured { thread, silent, .. } = &self.configured;
                 // The topic is one of the configured chat.
-                let thread = thread.filter(|_| *asked == self.configured.chat_id);
+                let thread = thread.filter(|_| chat == self.current(&self.configured.chat_id));
                 let silent = silent.contains(&delivery.priority);
                 let posts = render::telegram::render(alert).into_iter();
-                let letter = |post| Letter::of_post(post, &chat, thread, silent);
+                let letter = |post| Letter::of_post(post, chat, thread, silent);
                 Ok(posts.map(letter).collect())
             }
-            Content::Raw { body, .. } => Letter::of_raw(body, &chat),
+            Content::Raw { body, .. } => Letter::of_raw(body, chat).map(VecDeque::from),
             Content::Unreadable(why) => Err(why.clone()),
         }
     }
-
-    /// What to send now. Only what may have arrived is marked.
-    fn left(&self, delivery: &Delivery, whole: &[Letter]) -> Left {
-        let repeat = delivery.possible_repeat;
-        match self.progress.resume(delivery.id, whole) {
-            Some(mut left) => {
-                if repeat
-                    && left.unsure
-                    && let Some(first) = left.letters.pop_front()
-                {
-                    left.letters.push_front(first.marked());
-                }
-                left
-            }
-            None => Left {
-                letters: if repeat {
-                    whole.iter().cloned().map(Letter::marked).collect()
-                } else {
-                    whole.iter().cloned().collect()
-                },
-                ..Left::default()
-            },
-        }
-    }
-
-    fn current(&self, chat: &str) -> String {
-        let moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
-        moved.get(chat).map_or(chat, String::as_str).to_owned()
-    }
-
-    fn remember(&self, chat: &str, id: i64) {
-        tracing::warn!(
-            "the group {chat} was upgraded and is now {id}; write that into the configuration"
-        );
-        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
-        moved.insert(chat.to_owned(), id.to_string());
-    }
 }
 
-/// One delivery on its way.
+/// What is left of a delivery that was begun; `None` when nothing of it was sent.
+fn rest_of(delivery: &Delivery, chat: &str) -> Option<VecDeque<Letter>> {
+    let restored = |kept: &String| Some(Letter::restored(kept)?.to(chat));
+    let rest: Option<VecDeque<Letter>> = delivery.rest.iter().map(restored).collect();
+    rest.filter(|rest| !rest.is_empty())
+}
+
+/// One message on its way, and those behind it.
 struct Flight<'f> {
     key: &'f Key<'f>,
-    row: i64,
-    whole: &'f [Letter],
-    left: Left,
+    letters: VecDeque<Letter>,
     migrated_to: Option<i64>,
 }
 
 impl Flight<'_> {
-    async fn fly(mut self, progress: &Progress) -> Flown {
+    async fn fly(mut self) -> Flown {
         let mut repairs = 0;
-        let mut is_second = false;
-        while let Some(letter) = self.left.letters.front() {
-            if is_second {
-                tokio::time::sleep(GAP).await;
-            }
-            self.left.unsure = true;
-            progress.keep(self.row, self.whole, &self.left);
+        while let Some(letter) = self.letters.front() {
             let answer = self.key.call("sendMessage", letter.body()).await;
             let Ruling { outcome, follows } = classify(&answer);
             match outcome {
                 Outcome::Delivered(receipt) => {
-                    self.left.receipts.push(receipt.message_id);
-                    self.left.letters.pop_front();
-                    self.left.unsure = false;
-                    progress.keep(self.row, self.whole, &self.left);
-                    is_second = true;
+                    self.letters.pop_front();
+                    return self.arrived(receipt);
                 }
                 Outcome::Deferred(fault) if fault.maybe_delivered => {
                     return self.ends(Outcome::Deferred(fault), follows);
                 }
                 refused => {
-                    self.left.unsure = false;
-                    progress.keep(self.row, self.whole, &self.left);
                     if repairs == REPAIRS || !self.mend(follows) {
                         return self.ends(refused, follows);
                     }
                     repairs += 1;
-                    is_second = false;
                 }
             }
         }
-        let message_id = self.left.receipts.join(",");
-        self.ends(Outcome::Delivered(Receipt { message_id }), Follows::Nothing)
+        let nothing = fault(Blame::Message, "there is nothing to send".to_owned());
+        self.ends(Outcome::Rejected(nothing), Follows::Nothing)
+    }
+
+    /// What is left is kept as it would be sent, whatever a later version makes of its alert.
+    fn arrived(self, receipt: Receipt) -> Flown {
+        let rest: Vec<String> = self.letters.iter().map(Letter::kept).collect();
+        let outcome = if rest.is_empty() {
+            Outcome::Delivered(receipt)
+        } else {
+            Outcome::Begun(receipt, rest)
+        };
+        self.ends(outcome, Follows::Nothing)
     }
 
     /// Puts something better in the place of the letter that was refused, if there is something.
@@ -306,18 +304,16 @@ impl Flight<'_> {
         let Follows::Repair(repair) = follows else {
             return false;
         };
-        let refused = self.left.letters.front();
+        let refused = self.letters.front();
         let Some(better) = refused.and_then(|letter| letter.repaired(repair)) else {
             return false;
         };
-        self.left.letters.pop_front();
+        self.letters.pop_front();
         for letter in better.into_iter().rev() {
-            self.left.letters.push_front(letter);
+            self.letters.push_front(letter);
         }
         if let Repair::Migrate(id) = repair {
             self.migrated_to = Some(id);
-            let letters = std::mem::take(&mut self.left.letters).into_iter();
-            self.left.letters = letters.map(|letter| letter.to(&id.to_string())).collect();
         }
         true
     }
@@ -325,13 +321,12 @@ impl Flight<'_> {
     fn ends(&self, outcome: Outcome, follows: Follows) -> Flown {
         let shown = |fault: Fault| Fault {
             detail: self.key.without_token(&fault.detail),
-            partly: !self.left.receipts.is_empty(),
             ..fault
         };
         let outcome = match outcome {
             Outcome::Deferred(fault) => Outcome::Deferred(shown(fault)),
             Outcome::Rejected(fault) => Outcome::Rejected(shown(fault)),
-            delivered @ Outcome::Delivered(_) => delivered,
+            arrived @ (Outcome::Delivered(_) | Outcome::Begun(..)) => arrived,
         };
         Flown {
             outcome,

@@ -3,6 +3,7 @@
 use crate::model::{Alert, Destination, Priority, Timestamp};
 use crate::store::{Db, StoreError};
 use rusqlite::{OptionalExtension, named_params};
+use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// An alert and where it must go.
@@ -151,6 +152,6 @@ pub fn notify(db: &Db, notice: &Notice, now: Timestamp) -> Result<Notified, Stor
     Ok(Notified { id, new: true })
 }
 
-pub(super) fn to_json(alert: &Alert) -> Result<String, StoreError> {
-    serde_json::to_string(alert).map_err(|error| StoreError::Bug(error.to_string()))
+pub(super) fn to_json(value: &(impl Serialize + ?Sized)) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Bug(error.to_string()))
 }

@@ -63,18 +63,6 @@ const HEAL: &str = "\
 UPDATE outbox SET next_attempt=:latest WHERE id IN(
  SELECT id FROM outbox WHERE state='ready' AND due_at>:latest AND next_attempt>:latest LIMIT :limit)";
 
-/// No gate was ever told to stay closed longer (the longest flood wait, DELIVERY A1.2).
-const LONGEST_HOLD: Duration = Duration::from_hours(14 * 24);
-const HEAL_GATES: &str = "UPDATE gate SET blocked_until=:latest WHERE blocked_until>:latest";
-
-/// Opens gates earlier that a wrong clock closed for longer than anybody ever asks.
-pub fn heal_gates(db: &Db, now: Timestamp) -> Result<usize, StoreError> {
-    let latest = (now + LONGEST_HOLD).unix_seconds();
-    Ok(db
-        .prepare_cached(HEAL_GATES)?
-        .execute(named_params! {":latest": latest})?)
-}
-
 /// Shortens backoff that lies beyond [`LONGEST_BACKOFF`], as after a clock that was wrong, a
 /// hundred rows at a time. Returns how many; call again until it is 0. `not_before` is somebody's
 /// intent and is left alone.

@@ -8,16 +8,18 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Row, RowIndex, named_params};
 
 /// The columns that [`delivery`] reads, in its order.
-pub(super) const COLUMNS: &str =
-    "id,kind,channel,chat_id,priority,payload,max(created_at,not_before,coalesce(revived_at,0))";
+pub(super) const COLUMNS: &str = "id,kind,channel,chat_id,priority,payload,max(created_at,not_before,coalesce(revived_at,0)),rest";
 
-/// Who revives a row gives it its tries again; but a copy that may have arrived stays one.
+/// Who revives a row gives it its tries again; but a copy that may have arrived stays one. Before
+/// the last message that arrived all is settled.
 const HISTORY: &str = "\
 SELECT count(*) FILTER(WHERE outcome='unknown' AND started_at>=revived),
        count(*) FILTER(WHERE outcome='rejected' AND started_at>=revived),
+       count(*) FILTER(WHERE outcome NOT IN('ok','released') AND started_at>=revived),
        count(*) FILTER(WHERE outcome IN('unknown','interrupted'))
-  FROM attempt, (SELECT coalesce(revived_at,0) AS revived FROM outbox WHERE id=:id)
- WHERE outbox_id=:id";
+  FROM attempt, (SELECT coalesce(revived_at,0) AS revived FROM outbox WHERE id=:id),
+       (SELECT coalesce(max(n),0) AS arrived FROM attempt WHERE outbox_id=:id AND outcome='ok')
+ WHERE outbox_id=:id AND n>arrived";
 
 /// The row as SQL holds it, before its payload is read.
 pub(super) struct Raw {
@@ -27,6 +29,7 @@ pub(super) struct Raw {
     priority: i64,
     payload: String,
     owed_since: f64,
+    rest: Option<String>,
 }
 
 pub(super) fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
@@ -40,6 +43,7 @@ pub(super) fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
         priority: row.get(4)?,
         payload: text(row, 5)?,
         owed_since: row.get(6)?,
+        rest: optional_text(row, 7)?,
     })
 }
 
@@ -65,11 +69,17 @@ pub(in crate::store) fn optional_text<I: RowIndex>(
 
 /// Adds what earlier attempts left behind.
 pub(super) fn delivery(db: &Db, raw: Raw) -> Result<Delivery, StoreError> {
-    let (unknown, unrecognised, maybe_arrived): (u32, u32, u32) = db
+    let (unknown, unrecognised, failures, maybe_arrived): (u32, u32, u32, u32) = db
         .prepare_cached(HISTORY)?
         .query_row(named_params! {":id": raw.id}, |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
         })?;
+    let rest: Option<Vec<String>> = raw
+        .rest
+        .as_deref()
+        .map(serde_json::from_str)
+        .transpose()
+        .map_err(|error| StoreError::Bug(format!("the rest of row {}: {error}", raw.id)))?;
     Ok(Delivery {
         id: raw.id,
         kind: known(&raw.kind)?,
@@ -77,9 +87,11 @@ pub(super) fn delivery(db: &Db, raw: Raw) -> Result<Delivery, StoreError> {
         priority: Priority::from_rank(raw.priority)
             .ok_or_else(|| StoreError::Bug(format!("priority {}", raw.priority)))?,
         content: content(&raw.payload),
+        rest: rest.unwrap_or_default(),
         owed_since: Timestamp::from_unix_seconds(raw.owed_since),
         unknown_outcomes: unknown,
         unrecognised,
+        failures,
         possible_repeat: maybe_arrived > 0,
     })
 }

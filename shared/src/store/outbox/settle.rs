@@ -13,12 +13,21 @@ use rusqlite::{OptionalExtension, named_params};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     Sent,
+    /// A message of several has arrived.
+    Begun,
     Waits,
     Dead,
 }
 
 const SENT: &str = "\
-UPDATE outbox SET state='sent',lease_epoch=NULL,message_id=:message,last_error=NULL,updated_at=:now
+UPDATE outbox SET state='sent',lease_epoch=NULL,rest=NULL,last_error=NULL,updated_at=:now,
+       message_id=coalesce(message_id||',','')||:message
+ WHERE id=:id AND state='leased' AND lease_epoch=:epoch AND attempts=:n";
+
+/// What is left goes on at once, as soon as the limits let it.
+const BEGUN: &str = "\
+UPDATE outbox SET state='ready',lease_epoch=NULL,rest=:rest,last_error=NULL,next_attempt=:now,updated_at=:now,
+       message_id=coalesce(message_id||',','')||:message
  WHERE id=:id AND state='leased' AND lease_epoch=:epoch AND attempts=:n";
 
 const WAITS: &str = "\
@@ -39,8 +48,8 @@ INSERT INTO attempt(outbox_id,n,epoch,started_at,ended_at,outcome,retry_after,de
 VALUES(:id,:n,:epoch,:now,:now,:outcome,:retry_after,:detail)";
 
 /// Our own completion, committed before although we never heard of it.
-const ALREADY_SENT: &str = "\
-SELECT 1 FROM outbox WHERE id=:id AND state='sent' AND attempts=:n AND message_id IS :message";
+const ALREADY_OK: &str =
+    "SELECT 1 FROM attempt WHERE outbox_id=:id AND n=:n AND epoch=:epoch AND outcome='ok'";
 
 /// Writes `settlement`. A death is told in the same transaction: by a notice to `notices`, or,
 /// when that is `None` because there is no other channel, by log and status.
@@ -55,7 +64,8 @@ pub fn settle(
     now: Timestamp,
 ) -> Result<Settled, StoreError> {
     match settlement {
-        Settlement::Complete(receipt) => complete(db, lease, receipt, now),
+        Settlement::Complete(receipt) => arrived(db, of(lease), receipt, &[], now),
+        Settlement::Continue(receipt, rest) => arrived(db, of(lease), receipt, rest, now),
         Settlement::RetryAt(at, fault) => {
             let error = Some(fault.detail.as_str());
             wait(db, lease, *at, error, now)?;
@@ -71,31 +81,41 @@ pub fn settle(
     }
 }
 
-fn complete(
+/// The row is sent, or goes on with what is left of it.
+pub(in crate::store) fn arrived(
     db: &Db,
-    lease: &Lease<Delivery>,
+    (id, n, epoch): Try,
     receipt: &Receipt,
+    rest: &[String],
     now: Timestamp,
 ) -> Result<Settled, StoreError> {
-    let (id, n) = (lease.held().id, lease.attempt());
-    let changed = db.prepare_cached(SENT)?.execute(named_params! {
-        ":message": receipt.message_id, ":now": now.unix_seconds(), ":id": id,
-        ":epoch": lease.epoch(), ":n": n,
-    })?;
+    let settled = if rest.is_empty() {
+        Settled::Sent
+    } else {
+        Settled::Begun
+    };
+    let (message, seconds) = (&receipt.message_id, now.unix_seconds());
+    let changed = if rest.is_empty() {
+        db.prepare_cached(SENT)?.execute(named_params! {
+            ":message": message, ":now": seconds, ":id": id, ":epoch": epoch, ":n": n,
+        })?
+    } else {
+        db.prepare_cached(BEGUN)?.execute(named_params! {
+            ":message": message, ":now": seconds, ":id": id, ":epoch": epoch, ":n": n,
+            ":rest": to_json(rest)?,
+        })?
+    };
     if changed == 0 {
         let ours = db
-            .prepare_cached(ALREADY_SENT)?
-            .query_row(
-                named_params! {":id": id, ":n": n, ":message": receipt.message_id},
-                |_| Ok(()),
-            )
+            .prepare_cached(ALREADY_OK)?
+            .query_row(named_params! {":id": id, ":n": n, ":epoch": epoch}, |_| {
+                Ok(())
+            })
             .optional()?;
-        return ours.map_or(Err(StoreError::Fenced(lease.epoch())), |()| {
-            Ok(Settled::Sent)
-        });
+        return ours.map_or(Err(StoreError::Fenced(epoch)), |()| Ok(settled));
     }
-    end_attempt(db, of(lease), "ok", None, now)?;
-    Ok(Settled::Sent)
+    end_attempt(db, (id, n, epoch), "ok", None, now)?;
+    Ok(settled)
 }
 
 fn wait(
@@ -124,7 +144,12 @@ fn bury(
     // A notice about a dead notice would go round in circles: log and status tell of it.
     let notices = notices.filter(|_| delivery.kind != DeliveryKind::Notice);
     let notice = match notices {
-        Some(to) => Some(death_notice(db, lease, reason, to, now)?),
+        Some(to) => {
+            // A row that is revived and dies again is told again.
+            let about = format!("{}.{}", delivery.id, lease.attempt());
+            let dead = (delivery.id, &delivery.destination);
+            Some(death_notice(db, dead, about, reason, to, now)?)
+        }
         None => None,
     };
     let changed = db.prepare_cached(DEAD)?.execute(named_params! {
@@ -139,6 +164,53 @@ fn bury(
     Ok(Settled::Dead)
 }
 
+/// What waits for one destination since before a moment, but for notices.
+const OLD: &str = "\
+SELECT id FROM outbox
+ WHERE state='ready' AND channel=:channel AND chat_id=:chat AND kind<>'notice'
+   AND max(created_at,not_before,coalesce(revived_at,0))<=:before ORDER BY priority,id LIMIT 100";
+
+const DEAD_BEHIND: &str = "\
+UPDATE outbox SET state='dead',last_error=:error,told_at=:now,told_by=:notice,updated_at=:now
+ WHERE id=:id AND state='ready'";
+
+/// Buries, for the same `reason`, what waits for `place` and was owed before `before`: a hundred
+/// rows, told in one notice. Returns how many; call again until it is 0.
+pub fn bury_behind(
+    db: &Db,
+    place: &Destination,
+    before: Timestamp,
+    reason: &str,
+    notices: Option<&Destination>,
+    now: Timestamp,
+) -> Result<usize, StoreError> {
+    let rows: Vec<i64> = db
+        .prepare_cached(OLD)?
+        .query_map(
+            named_params! {
+                ":channel": place.channel, ":chat": place.chat_id, ":before": before.unix_seconds(),
+            },
+            |row| row.get(0),
+        )?
+        .collect::<rusqlite::Result<_>>()?;
+    let notice = match (notices, rows.first()) {
+        (Some(to), Some(id)) => {
+            let about = format!("{id}.at.{}", now.unix_millis());
+            Some(death_notice(db, (*id, place), about, reason, to, now)?)
+        }
+        _ => None,
+    };
+    for id in &rows {
+        db.prepare_cached(DEAD_BEHIND)?.execute(named_params! {
+            ":error": reason, ":now": now.unix_seconds(), ":notice": notice, ":id": id,
+        })?;
+    }
+    if let Some(notice) = notice {
+        count_deaths(db, notice)?;
+    }
+    Ok(rows.len())
+}
+
 /// A notice of deaths for this destination that has not been claimed yet: one more death joins it.
 const OPEN_NOTICE: &str = "\
 SELECT id FROM outbox WHERE state='ready' AND channel=:channel AND chat_id=:chat AND attempts=0
@@ -146,12 +218,12 @@ SELECT id FROM outbox WHERE state='ready' AND channel=:channel AND chat_id=:chat
 
 fn death_notice(
     db: &Db,
-    lease: &Lease<Delivery>,
+    (id, place): (i64, &Destination),
+    about: String,
     reason: &str,
     to: &Destination,
     now: Timestamp,
 ) -> Result<i64, StoreError> {
-    let delivery = lease.held();
     let open: Option<i64> = db
         .prepare_cached(OPEN_NOTICE)?
         .query_row(
@@ -164,10 +236,9 @@ fn death_notice(
     }
     let notice = Notice {
         event: "dead".to_owned(),
-        // A row that is revived and dies again is told again.
-        about: format!("{}.{}", delivery.id, lease.attempt()),
+        about,
         to: to.clone(),
-        alert: death_alert(1, delivery.id, &delivery.destination.to_string(), reason),
+        alert: death_alert(1, id, &place.to_string(), reason),
     };
     Ok(notify(db, &notice, now)?.id)
 }
@@ -235,9 +306,6 @@ fn outcome_of(fault: &Fault) -> &'static str {
     use crate::model::Blame;
     match (fault.maybe_delivered, fault.blame) {
         (true, _) => "unknown",
-        // What arrived already makes a whole copy a repeat, but not one of the three that may be
-        // one too many.
-        (false, _) if fault.partly => "interrupted",
         (false, Blame::Message | Blame::Ours) => "rejected",
         (false, Blame::Destination | Blame::Channel) => "deferred",
     }

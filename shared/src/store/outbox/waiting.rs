@@ -14,14 +14,21 @@ pub struct Waiting {
     pub priority: Priority,
 }
 
-/// Rows that name no channel get the default one; 100 at a time, `true` when there may be more.
-pub fn address(db: &Db, default_channel: &str, now: Timestamp) -> Result<bool, StoreError> {
+/// What waits for `from` goes to `to`; 100 rows at a time, `true` when there may be more.
+pub fn address(
+    db: &Db,
+    from: &Destination,
+    to: &Destination,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     const ADDRESS: &str = "\
-UPDATE outbox SET channel=:default,updated_at=:now
- WHERE id IN(SELECT id FROM outbox WHERE state='ready' AND channel='' LIMIT 100)";
-    let changed = db
-        .prepare_cached(ADDRESS)?
-        .execute(named_params! {":default": default_channel, ":now": now.unix_seconds()})?;
+UPDATE outbox SET channel=:channel,chat_id=:chat,updated_at=:now
+ WHERE id IN(SELECT id FROM outbox
+              WHERE state='ready' AND channel=:from_channel AND chat_id=:from_chat LIMIT 100)";
+    let changed = db.prepare_cached(ADDRESS)?.execute(named_params! {
+        ":channel": to.channel, ":chat": to.chat_id, ":now": now.unix_seconds(),
+        ":from_channel": from.channel, ":from_chat": from.chat_id,
+    })?;
     Ok(changed == 100)
 }
 

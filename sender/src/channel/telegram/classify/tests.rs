@@ -22,7 +22,9 @@ fn refusal(code: u16, description: &str) -> Answer {
 /// A ruling in a few words.
 fn said(ruling: &Ruling) -> String {
     let outcome = match &ruling.outcome {
-        Outcome::Delivered(receipt) => return format!("delivered {}", receipt.message_id),
+        Outcome::Delivered(receipt) | Outcome::Begun(receipt, _) => {
+            return format!("delivered {}", receipt.message_id);
+        }
         Outcome::Deferred(fault) if fault.maybe_delivered => "unknown".to_owned(),
         Outcome::Deferred(fault) => match (fault.hold, fault.retry_after) {
             (Some(Hold::RateLimited), Some(wait)) => {
@@ -441,7 +443,7 @@ fn every_status_with_every_kind_of_body_has_its_ruling() {
             for kind in ["application/json", "text/html", "text/plain", ""] {
                 let ruling = classify(&reply(status, kind, body));
                 match ruling.outcome {
-                    Outcome::Delivered(_) => delivered += 1,
+                    Outcome::Delivered(_) | Outcome::Begun(..) => delivered += 1,
                     Outcome::Deferred(fault) | Outcome::Rejected(fault) => {
                         assert!(!fault.detail.is_empty(), "{status} {body}");
                         let surely_refused = (300..500).contains(&status);

@@ -1,0 +1,156 @@
+//! A delivery in several messages: each is an attempt of its own, what has arrived is never sent
+//! again, and what is left survives a crash, a full disk and a death.
+
+use shared::model::{Blame, Priority, Receipt, Settlement};
+use shared::store::journal::{self, Completion};
+use shared::store::outbox::{self, Settled};
+use watchalert_tests::world::{World, fault, receipt, to};
+
+fn part(id: &str, left: &[&str]) -> Settlement {
+    let receipt = Receipt {
+        message_id: id.to_owned(),
+    };
+    Settlement::Continue(receipt, left.iter().map(|&part| part.to_owned()).collect())
+}
+
+fn row(world: &World) -> String {
+    world.ask("SELECT state||' '||coalesce(message_id,'-')||' '||coalesce(rest,'-') FROM outbox")
+}
+
+#[test]
+fn each_message_is_an_attempt_and_leaves_its_receipt() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    world.enqueue("one", &screen, Priority::High);
+    let epoch = world.take_over();
+    for (settlement, settled, seen) in [
+        (
+            part("1", &["b", "c"]),
+            Settled::Begun,
+            r#"ready 1 ["b","c"]"#,
+        ),
+        (part("2", &["c"]), Settled::Begun, r#"ready 1,2 ["c"]"#),
+        (receipt("3"), Settled::Sent, "sent 1,2,3 -"),
+    ] {
+        let lease = world.lease(epoch, &screen);
+        assert!(!lease.held().possible_repeat);
+        assert_eq!(world.settle(lease, settlement, None), Ok(settled));
+        assert_eq!(row(&world), seen);
+        world.all_invariants_hold();
+    }
+    let attempts = "SELECT group_concat(n||outcome) FROM attempt";
+    assert_eq!(world.ask(attempts), "1ok,2ok,3ok");
+}
+
+#[test]
+fn what_was_unsure_before_a_message_arrived_is_settled_and_what_is_after_it_counts() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    world.enqueue("one", &screen, Priority::High);
+    let epoch = world.take_over();
+    let lost = |world: &World| {
+        let again = Settlement::RetryAt(world.clock.now(), fault(Blame::Channel, true));
+        let lease = world.lease(epoch, &screen);
+        world.settle(lease, again, None).expect("settled");
+    };
+    lost(&world);
+    let copy = world.lease(epoch, &screen);
+    assert!(copy.held().possible_repeat);
+    world.settle(copy, part("1", &["b"]), None).expect("begun");
+    let rest = world.lease(epoch, &screen);
+    let held = rest.held();
+    assert_eq!(
+        (held.possible_repeat, held.unknown_outcomes, held.failures),
+        (false, 0, 0)
+    );
+    assert_eq!(held.rest, ["b"]);
+    let epoch = world.take_over();
+    let crashed = world.lease(epoch, &screen);
+    assert!(
+        crashed.held().possible_repeat,
+        "the sender ended in the middle of the rest"
+    );
+    assert_eq!(crashed.held().rest, ["b"]);
+}
+
+#[test]
+fn a_part_that_was_committed_unheard_may_be_settled_again() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    world.enqueue("one", &screen, Priority::High);
+    let epoch = world.take_over();
+    let lease = world.lease(epoch, &screen);
+    let now = world.clock.now();
+    let twice = world.write(move |db| {
+        outbox::settle(db, &lease, &part("1", &["b"]), None, now)?;
+        outbox::settle(db, &lease, &part("1", &["b"]), None, now)
+    });
+    assert_eq!(twice, Ok(Settled::Begun));
+    assert_eq!(row(&world), r#"ready 1 ["b"]"#);
+}
+
+#[test]
+fn the_journal_keeps_what_is_left() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    world.enqueue("one", &screen, Priority::High);
+    let epoch = world.take_over();
+    let lease = world.lease(epoch, &screen);
+    let completion = Completion {
+        outbox_id: lease.held().id,
+        attempt: lease.attempt(),
+        epoch: lease.epoch(),
+        message_id: "1".to_owned(),
+        rest: vec!["b".to_owned()],
+    };
+    journal::write(&world.database(), &[completion]).expect("written");
+    let kept = journal::read(&world.database()).expect("read");
+    let now = world.clock.now();
+    assert_eq!(
+        world.write(move |db| journal::replay(db, &kept, now)),
+        Ok(1)
+    );
+    let epoch = world.take_over();
+    let lease = world.lease(epoch, &screen);
+    assert_eq!(
+        (lease.held().possible_repeat, &lease.held().rest[..]),
+        (false, &["b".to_owned()][..])
+    );
+}
+
+#[test]
+fn a_row_that_died_half_sent_and_is_revived_goes_on_where_it_was() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    world.enqueue("one", &screen, Priority::High);
+    let epoch = world.take_over();
+    let lease = world.lease(epoch, &screen);
+    world.settle(lease, part("1", &["b"]), None).expect("begun");
+    let lease = world.lease(epoch, &screen);
+    let bury = Settlement::Bury("refused".to_owned(), fault(Blame::Message, false));
+    world.settle(lease, bury, None).expect("buried");
+    world.all_invariants_hold();
+    let now = world.clock.now();
+    world
+        .write(move |db| outbox::operator::requeue(db, 1, now))
+        .expect("revived");
+    let lease = world.lease(epoch, &screen);
+    assert_eq!(lease.held().rest, ["b"]);
+    assert_eq!(world.settle(lease, receipt("2"), None), Ok(Settled::Sent));
+    assert_eq!(row(&world), "sent 1,2 -");
+    world.all_invariants_hold();
+}
+
+#[test]
+fn nobody_can_write_a_rest_that_is_no_list() {
+    let world = World::new();
+    world.enqueue("one", &to("screen", "-"), Priority::High);
+    for rest in ["'nonsense'", "'{}'", "'\"a\"'"] {
+        let update = format!("UPDATE outbox SET rest={rest}");
+        let refused = world.stranger().execute(&update, []).expect_err(rest);
+        assert!(
+            refused.to_string().contains("rest_is_an_array"),
+            "{refused}"
+        );
+    }
+}
