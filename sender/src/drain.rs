@@ -213,6 +213,12 @@ impl Drain {
             Ok(Claim::NotBefore(at, priority)) => {
                 self.schedule.landed(destination, at, priority);
             }
+            Ok(Claim::Held(until, priority)) => {
+                for channel in self.runway.channels.sharing(&destination.channel) {
+                    self.schedule.hold(channel, priority, until);
+                }
+                self.schedule.held(destination, priority);
+            }
             Ok(Claim::Nothing) => self.schedule.empty(&destination),
             Err(error) => {
                 tracing::error!(to = %destination, "left until the next look in a minute: {error}");
@@ -249,6 +255,10 @@ impl Drain {
             Err(error) => {
                 tracing::error!(to = %landed.destination, "a result could not be written: {error}");
             }
+        }
+        // Whatever came of it, the gates may be other ones now.
+        for channel in self.runway.channels.sharing(&landed.destination.channel) {
+            self.schedule.release(channel);
         }
         let now = self.runway.clock.now();
         self.schedule

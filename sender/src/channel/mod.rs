@@ -105,6 +105,13 @@ impl Channels {
         }
     }
 
+    /// The channels of the same bot, this one among them.
+    pub fn sharing<'c>(&'c self, channel: &str) -> impl Iterator<Item = &'c str> + use<'c> {
+        let bot = self.bot(channel);
+        let names = self.by_name.keys().map(String::as_str);
+        names.filter(move |name| self.bot(name) == bot)
+    }
+
     /// What the other side allows; `None`: everything.
     pub fn limits(&self, to: &Destination) -> Option<Limits> {
         match self.by_name.get(&to.channel)? {

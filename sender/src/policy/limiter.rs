@@ -35,9 +35,16 @@ const LOW_RESERVE: u32 = 2;
 
 /// Without limits: only what was closed keeps a delivery waiting.
 pub fn pass_unlimited(gates: &Gates, now: Timestamp) -> Pass {
-    match closed_until(gates, now) {
-        at if at > now => Pass::At(at),
-        _ => Pass::Now(Box::new(probing(gates, now))),
+    let (chat, others) = (gates.chat.closed_until(now), closed_until(gates, now));
+    wait(chat, others, now).unwrap_or_else(|| Pass::Now(Box::new(probing(gates, now))))
+}
+
+/// Until the chat's moment and that of what it shares with others have both come.
+fn wait(chat: Timestamp, others: Timestamp, now: Timestamp) -> Option<Pass> {
+    match chat.max(others) {
+        at if at <= now => None,
+        at if at == chat => Some(Pass::At(at)),
+        at => Some(Pass::Held(at)),
     }
 }
 
@@ -62,12 +69,14 @@ impl Limits {
     pub fn pass(&self, gates: &Gates, priority: Priority, now: Timestamp) -> Pass {
         let is_low = priority > Priority::Normal;
         let gates = &self.believable(gates, now);
-        let at = closed_until(gates, now)
+        let chat = gates
+            .chat
+            .closed_until(now)
             .max(gates.chat.next_at)
-            .max(self.minute_free_at(&gates.chat, is_low))
-            .max(self.bucket_free_at(&gates.bot, is_low));
-        if at > now {
-            return Pass::At(at);
+            .max(self.minute_free_at(&gates.chat, is_low));
+        let others = closed_until(gates, now).max(self.bucket_free_at(&gates.bot, is_low));
+        if let Some(wait) = wait(chat, others, now) {
+            return wait;
         }
         let mut spent = probing(gates, now);
         spent.chat.next_at = now + stretched(self.gap, &gates.chat);
@@ -136,10 +145,10 @@ impl Limits {
     }
 }
 
-/// Until when the other side, a breaker or the operator closed one of them.
+/// Until when the other side, a breaker or the operator closed what several chats share.
 fn closed_until(gates: &Gates, now: Timestamp) -> Timestamp {
-    let all = [&gates.channel, &gates.bot, &gates.method, &gates.chat];
-    let until = all.map(|gate| gate.closed_until(now));
+    let shared = [&gates.channel, &gates.bot, &gates.method];
+    let until = shared.map(|gate| gate.closed_until(now));
     until.into_iter().max().unwrap_or_default()
 }
 
@@ -180,7 +189,7 @@ mod tests {
         let (mut gates, mut now, mut starts) = (Gates::default(), NOW, Vec::new());
         while starts.len() < count {
             match limits.pass(&gates, priority, now) {
-                Pass::At(at) => now = at,
+                Pass::At(at) | Pass::Held(at) => now = at,
                 Pass::Now(spent) => {
                     starts.push(now.since(NOW).as_secs_f64());
                     gates = *spent;
@@ -259,7 +268,7 @@ mod tests {
                 ..Gates::default()
             };
             match Limits::PRIVATE.pass(&gates, priority, now) {
-                Pass::At(at) => now = at,
+                Pass::At(at) | Pass::Held(at) => now = at,
                 Pass::Now(spent) => {
                     starts.push(now.since(NOW).as_secs_f64());
                     bot = spent.bot;
@@ -325,7 +334,7 @@ mod tests {
         };
         assert_eq!(
             Limits::PRIVATE.pass(&other, Priority::Critical, NOW),
-            Pass::At(NOW + PROBE)
+            Pass::Held(NOW + PROBE)
         );
     }
 

@@ -16,9 +16,17 @@ pub struct Schedule {
     /// Those that may be tried: the gravest first, then in turn.
     eligible: BTreeSet<(Priority, u64, Destination)>,
     places: BTreeMap<Destination, Place>,
-    /// With the gravest priority that was noted meanwhile.
-    in_flight: BTreeMap<Destination, Priority>,
+    /// Channels of which nothing of that priority, or less grave, passes before a moment.
+    holds: BTreeMap<String, (Priority, Timestamp)>,
+    in_flight: BTreeMap<Destination, Flying>,
     /// Breaks ties by who came first, so that a destination with 500 rows takes one turn at a time.
+    turn: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flying {
+    /// The gravest that was noted meanwhile.
+    noted: Priority,
     turn: u64,
 }
 
@@ -33,9 +41,9 @@ impl Schedule {
     /// Something of `priority` waits for `destination` from `due_at` on. The earlier of two
     /// moments and the graver of two priorities count.
     pub fn note(&mut self, destination: Destination, due_at: Timestamp, priority: Priority) {
-        if let Some(noted) = self.in_flight.get_mut(&destination) {
+        if let Some(flying) = self.in_flight.get_mut(&destination) {
             // It is asked again when it lands.
-            *noted = priority.min(*noted);
+            flying.noted = priority.min(flying.noted);
             return;
         }
         let mut place = self.remove(&destination).unwrap_or_else(|| {
@@ -58,21 +66,70 @@ impl Schedule {
     /// [`landed`](Self::landed) or [`empty`](Self::empty).
     pub fn take(&mut self, now: Timestamp, free: usize, most: usize) -> Vec<Destination> {
         self.ripen(now);
+        self.holds.retain(|_, (_, until)| *until > now);
         let mut taken = Vec::new();
-        while taken.len() < free.min(most) {
-            let Some((priority, turn, destination)) = self.eligible.pop_first() else {
-                break;
-            };
-            if free - taken.len() <= RESERVED && priority > Priority::High {
-                self.eligible.insert((priority, turn, destination));
+        for (priority, turn, destination) in &self.eligible {
+            let left = free.saturating_sub(taken.len());
+            if taken.len() == most || left == 0 || (left <= RESERVED && *priority > Priority::High)
+            {
                 break;
             }
-            self.places.remove(&destination);
-            // What is noted from now on counts; what it was taken for is being done.
-            self.in_flight.insert(destination.clone(), Priority::Low);
-            taken.push(destination);
+            if !self.is_held(*priority, destination) {
+                taken.push((destination.clone(), *turn));
+            }
         }
+        let taken = taken.into_iter();
         taken
+            .map(|(destination, turn)| self.lift(destination, turn))
+            .collect()
+    }
+
+    fn lift(&mut self, destination: Destination, turn: u64) -> Destination {
+        self.remove(&destination);
+        // What is noted from now on counts; what it was taken for is being done.
+        let noted = Priority::Low;
+        self.in_flight
+            .insert(destination.clone(), Flying { noted, turn });
+        destination
+    }
+
+    fn is_held(&self, priority: Priority, destination: &Destination) -> bool {
+        let hold = self.holds.get(&destination.channel);
+        hold.is_some_and(|(held, _)| priority >= *held)
+    }
+
+    /// Nothing of `channel` passes before `until`, but what is graver than `priority`.
+    pub fn hold(&mut self, channel: &str, priority: Priority, until: Timestamp) {
+        let hold = (priority, until);
+        let known = self.holds.entry(channel.to_owned()).or_insert(hold);
+        // Of two, the one for the graver: who is less grave asks again then.
+        if priority <= known.0 {
+            *known = hold;
+        }
+    }
+
+    /// What was held may ask again.
+    pub fn release(&mut self, channel: &str) {
+        self.holds.remove(channel);
+    }
+
+    /// The destination is free again and keeps its turn until its channel is held no longer.
+    pub fn held(&mut self, destination: Destination, priority: Priority) {
+        let flying = self.in_flight.remove(&destination);
+        let Some(Flying { noted, turn }) = flying else {
+            return;
+        };
+        let priority = noted.min(priority);
+        let due_at = Timestamp::EPOCH;
+        self.eligible.insert((priority, turn, destination.clone()));
+        self.places.insert(
+            destination,
+            Place {
+                due_at,
+                priority,
+                turn,
+            },
+        );
     }
 
     /// Moves those whose moment has come.
@@ -91,8 +148,8 @@ impl Schedule {
     /// The destination is free again and may have more from `next` on, of `priority` unless
     /// something graver was noted meanwhile.
     pub fn landed(&mut self, destination: Destination, next: Timestamp, priority: Priority) {
-        let noted = self.in_flight.remove(&destination);
-        let priority = noted.map_or(priority, |noted| noted.min(priority));
+        let flying = self.in_flight.remove(&destination);
+        let priority = flying.map_or(priority, |flying| flying.noted.min(priority));
         self.note(destination, next, priority);
     }
 
@@ -110,16 +167,21 @@ impl Schedule {
         Some(place)
     }
 
-    /// The next moment at which another destination becomes eligible. Those that are eligible and
-    /// were not taken wait for a flight to land, not for a moment.
+    /// The next moment at which another destination becomes eligible, or a hold ends. Others that
+    /// are eligible and were not taken wait for a flight to land, not for a moment.
     pub fn next_time(&self) -> Option<Timestamp> {
-        self.later.first().map(|(due_at, _, _)| *due_at)
+        let due_at = self.later.first().map(|(due_at, _, _)| *due_at);
+        let held = self.holds.values().map(|(_, until)| *until);
+        due_at.into_iter().chain(held).min()
     }
 
     /// Nothing is in flight, and nothing could be.
     pub fn is_idle(&self, now: Timestamp) -> bool {
+        let held = |(priority, _, destination): &(Priority, u64, Destination)| {
+            self.is_held(*priority, destination)
+        };
         self.in_flight.is_empty()
-            && self.eligible.is_empty()
+            && self.eligible.iter().all(held)
             && self.next_time().is_none_or(|due_at| due_at > now)
     }
 
@@ -226,5 +288,57 @@ mod tests {
         assert!(!schedule.is_idle(NOW));
         assert_eq!(schedule.take(NOW, 64, 64).len(), 1);
         assert_eq!(schedule.next_time(), None);
+    }
+
+    #[test]
+    fn what_its_channel_holds_is_not_asked_again_and_what_is_graver_is() {
+        let soon = NOW + Duration::from_millis(40);
+        let mut schedule = noted(&[("a", NOW, LOW), ("b", NOW, LOW), ("c", NOW, LOW)]);
+        let asked = schedule.take(NOW, 64, 1);
+        schedule.hold("ops", LOW, soon);
+        schedule.held(asked[0].clone(), LOW);
+        assert_eq!(schedule.take(NOW, 64, 64), []);
+        assert!(schedule.is_idle(NOW));
+        assert_eq!(schedule.next_time(), Some(soon));
+        schedule.note(chat("urgent"), NOW, Priority::Critical);
+        schedule.note(chat("b"), NOW, Priority::Normal);
+        let mut other = chat("x");
+        other.channel = "other".to_owned();
+        schedule.note(other, NOW, LOW);
+        assert_eq!(names(&schedule.take(NOW, 64, 64)), ["urgent", "b", "x"]);
+        assert_eq!(
+            names(&schedule.take(soon, 64, 64)),
+            ["a", "c"],
+            "each keeps its turn"
+        );
+    }
+
+    #[test]
+    fn a_hold_that_is_released_is_over() {
+        let mut schedule = noted(&[("a", NOW, LOW)]);
+        schedule.hold("ops", Priority::Critical, NOW + Duration::from_secs(60));
+        assert_eq!(schedule.take(NOW, 64, 64), []);
+        schedule.release("ops");
+        assert_eq!(names(&schedule.take(NOW, 64, 64)), ["a"]);
+    }
+
+    #[test]
+    fn of_two_holds_the_one_for_the_graver_counts() {
+        let (soon, later) = (
+            NOW + Duration::from_millis(40),
+            NOW + Duration::from_millis(120),
+        );
+        for order in [
+            [(LOW, later), (Priority::High, soon)],
+            [(Priority::High, soon), (LOW, later)],
+        ] {
+            let mut schedule = noted(&[("a", NOW, Priority::Normal)]);
+            for (priority, until) in order {
+                schedule.hold("ops", priority, until);
+            }
+            assert_eq!(schedule.take(NOW, 64, 64), []);
+            assert_eq!(schedule.next_time(), Some(soon));
+            assert_eq!(names(&schedule.take(soon, 64, 64)), ["a"]);
+        }
     }
 }

@@ -95,7 +95,10 @@ pub struct GateKeys {
 pub enum Pass {
     /// With the gates as they are from now on: all of them are spent, or none.
     Now(Box<Gates>),
+    /// Its own chat has to wait.
     At(Timestamp),
+    /// All that goes the same way has to wait, unless it is graver.
+    Held(Timestamp),
 }
 
 /// Decides about the gates of a destination: the sender's rules, asked inside the claim.

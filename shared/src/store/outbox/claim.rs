@@ -14,6 +14,9 @@ pub enum Claim {
     /// Nothing before then: a backoff, or a closed gate; what waits is of that priority, as far as
     /// is known.
     NotBefore(Timestamp, Priority),
+    /// Something of that priority is due, and everything of its channel waits until then, unless it
+    /// is graver.
+    Held(Timestamp, Priority),
     Nothing,
 }
 
@@ -97,6 +100,7 @@ pub fn claim(
     let gates = gate::load(db, &keys)?;
     match gatekeeper.pass(destination, &gates, priority, now) {
         Pass::At(at) => Ok(Claim::NotBefore(at, priority)),
+        Pass::Held(at) => Ok(Claim::Held(at, priority)),
         Pass::Now(spent) => {
             gate::save(db, &keys, &gates, &spent)?;
             Ok(Claim::Leased(Box::new(lease(db, epoch, id, now)?)))
