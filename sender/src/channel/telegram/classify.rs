@@ -9,8 +9,6 @@ use shared::model::{Blame, Fault, Hold, Outcome, Receipt};
 use shared::policy::text::{one_line, shorten};
 use std::time::Duration;
 
-/// The wait after a 429 that names none, as proxies send it.
-const UNTOLD_WAIT: Duration = Duration::from_secs(5);
 /// No flood wait is longer (tdlib `NetQueryDelayer.cpp`).
 const LONGEST_WAIT: Duration = Duration::from_hours(14 * 24);
 /// Characters of a description that are kept for a person.
@@ -30,8 +28,9 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     pub status: u16,
-    /// The header of that name.
+    /// The headers of those names.
     pub retry_after: Option<String>,
+    pub date: Option<String>,
     pub content_type: Option<String>,
     /// The beginning of the body, if it is longer than we read or broke off.
     pub body: Vec<u8>,
@@ -55,7 +54,7 @@ pub enum Follows {
     Suspend,
     /// The bot is refused as a whole: its messages are kept, and a person is told.
     StopBot,
-    /// Too many requests; the wait stands in the fault.
+    /// Too many requests; the wait stands in the fault, if it was told.
     Wait(Told),
 }
 
@@ -189,10 +188,11 @@ fn of_reply(reply: &Reply) -> Ruling {
     };
     if body.get("ok") == Some(&Value::Bool(true)) {
         let id = body.pointer("/result/message_id").and_then(Value::as_i64);
-        return match id {
-            Some(id) => delivered(id.to_string()),
+        return match (reply.status, id) {
+            (200, Some(id)) => delivered(id.to_string()),
             // Anybody can say "ok"; who took a message says which one it is now.
-            None => unknown("an ok without a message".to_owned()),
+            (200, None) => unknown("an ok without a message".to_owned()),
+            (status, _) => unknown(format!("an ok under the status {status}")),
         };
     }
     let text = body.get("description").and_then(Value::as_str);
@@ -278,7 +278,7 @@ fn of_refusal(code: u64, text: &str, detail: String) -> Ruling {
 /// An answer that is no JSON of the Bot API: from something in between, or cut off.
 fn of_page(reply: &Reply) -> Ruling {
     let status = reply.status;
-    if let (200..=299, Some(id)) = (status, beginning_of_success(&reply.body)) {
+    if let (200, Some(id)) = (status, beginning_of_success(&reply.body)) {
         return delivered(id);
     }
     let detail = format!("{status} without an answer of the Bot API");
@@ -310,31 +310,42 @@ fn beginning_of_success(body: &[u8]) -> Option<String> {
 }
 
 /// Body, then header, then text.
-fn wait(body: &Value, reply: &Reply, text: &str) -> (Duration, Told) {
+fn wait(body: &Value, reply: &Reply, text: &str) -> (Option<Duration>, Told) {
     let in_body = body.pointer("/parameters/retry_after");
     let in_body = in_body.and_then(|seconds| match seconds {
         Value::String(text) => text.trim().parse().ok(),
         number => number.as_f64(),
     });
-    let header = reply.retry_after.as_deref();
-    let in_header = || header.and_then(|seconds| seconds.trim().parse::<u32>().ok());
     let in_text = || {
         let signs = ["retry after ", "flood_wait_", "slowmode_wait_"];
         let rest = signs.iter().find_map(|sign| text.split_once(sign))?.1;
         let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-        digits.parse::<u32>().ok()
+        digits.parse::<u32>().ok().map(f64::from)
     };
-    let (seconds, told) = if let Some(seconds) = in_body {
-        (seconds, Told::Body)
-    } else if let Some(seconds) = in_header() {
-        (f64::from(seconds), Told::Header)
-    } else if let Some(seconds) = in_text() {
-        (f64::from(seconds), Told::Text)
-    } else {
-        (UNTOLD_WAIT.as_secs_f64(), Told::Nowhere)
+    // "NaN" is a number to whoever parses it, and no wait.
+    let in_body = in_body.filter(|seconds| !f64::is_nan(*seconds));
+    let told = in_body
+        .map(|seconds| (seconds, Told::Body))
+        .or_else(|| Some((in_header(reply)?, Told::Header)))
+        .or_else(|| Some((in_text()?, Told::Text)));
+    let Some((seconds, told)) = told else {
+        return (None, Told::Nowhere);
     };
-    let longest = LONGEST_WAIT.as_secs_f64();
-    (Duration::from_secs_f64(seconds.clamp(0.0, longest)), told)
+    let seconds = seconds.clamp(0.0, LONGEST_WAIT.as_secs_f64());
+    (Some(Duration::from_secs_f64(seconds)), told)
+}
+
+/// The seconds of `Retry-After`, or the date in its place (RFC 9110, 10.2.3), counted from the date of
+/// the reply: both are of the server's own clock.
+fn in_header(reply: &Reply) -> Option<f64> {
+    let told = reply.retry_after.as_deref()?.trim();
+    if let Ok(seconds) = told.parse::<u32>() {
+        return Some(f64::from(seconds));
+    }
+    let until = httpdate::parse_http_date(told).ok()?;
+    let now = httpdate::parse_http_date(reply.date.as_deref()?.trim()).ok()?;
+    let wait = until.duration_since(now).unwrap_or_default();
+    Some(wait.as_secs_f64())
 }
 
 fn delivered(message_id: String) -> Ruling {
@@ -386,9 +397,10 @@ fn stopped(detail: String) -> Ruling {
     }
 }
 
-fn waits(blame: Blame, wait: Duration, told: Told, detail: String) -> Ruling {
+/// How long after a 429 that does not say so, the gate decides.
+fn waits(blame: Blame, wait: Option<Duration>, told: Told, detail: String) -> Ruling {
     Ruling {
-        outcome: Outcome::Deferred(held(blame, Hold::RateLimited, Some(wait), detail)),
+        outcome: Outcome::Deferred(held(blame, Hold::RateLimited, wait, detail)),
         follows: Follows::Wait(told),
     }
 }
@@ -413,5 +425,7 @@ pub(super) fn fault(blame: Blame, detail: String) -> Fault {
     }
 }
 
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;

@@ -91,10 +91,7 @@ impl Telegram {
         {
             // A question that changes nothing goes before a copy that may be one too many: while
             // the server is not well, copies would only be multiplied.
-            return ended(Outcome::Deferred(Fault {
-                maybe_delivered: false,
-                ..fault
-            }));
+            return ended(Outcome::Deferred(fault));
         }
         let flight = Flight {
             key: &key,
@@ -131,14 +128,25 @@ impl Telegram {
     }
 
     /// A server that answers a question is not down, and a bot that it answers to is not refused: then
-    /// the fault is the message's, or the chat's, and the others go on.
+    /// the fault is the message's, or the chat's, and the others go on. When it asks the bot to wait,
+    /// that is what is wrong.
     async fn ask_before_blaming_the_bot(&self, flown: &mut Flown) {
         let Outcome::Deferred(fault) = &mut flown.outcome else {
             return;
         };
-        let blamed = matches!(fault.hold, Some(Hold::Down | Hold::Stopped));
-        if !blamed || !matches!(timeout(QUESTION, self.probe()).await, Ok(Ok(()))) {
+        if !matches!(fault.hold, Some(Hold::Down | Hold::Stopped)) {
             return;
+        }
+        match timeout(QUESTION, self.probe()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(asked)) if asked.hold == Some(Hold::RateLimited) => {
+                fault.retry_after = asked.retry_after;
+                if fault.hold == Some(Hold::Down) {
+                    fault.hold = asked.hold;
+                }
+                return;
+            }
+            Ok(Err(_)) | Err(_) => return,
         }
         if fault.hold == Some(Hold::Stopped) {
             flown.follows = Follows::Nothing;
@@ -173,9 +181,15 @@ impl Telegram {
     /// Whether the token is good, without sending anything.
     ///
     /// # Errors
-    /// Why not, without the token.
+    /// Why not, without the token; held against the bot if against anybody, for no chat was named.
     pub async fn probe(&self) -> Result<(), Fault> {
-        self.ask("getMe", &Map::new()).await.map(|_| ())
+        let asked = self.ask("getMe", &Map::new()).await;
+        asked.map(|_| ()).map_err(|fault| Fault {
+            blame: Blame::Channel,
+            hold: fault.hold.filter(|hold| *hold != Hold::Suspended),
+            maybe_delivered: false,
+            ..fault
+        })
     }
 
     /// What kind of chat it is.

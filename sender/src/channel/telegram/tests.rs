@@ -419,3 +419,51 @@ async fn a_bot_that_is_answered_is_not_blamed_for_one_message() {
     let flown = world.send(&one()).await;
     assert_eq!(fault_of(&flown).hold, Some(Hold::Down));
 }
+
+#[tokio::test]
+async fn what_a_question_is_answered_with_is_never_held_against_the_chat() {
+    let me = || Next::Json(200, r#"{"ok":true,"result":{"id":1}}"#.to_owned());
+    let page = |status| Next::Json(status, "<html>no</html>".to_owned());
+    let flood = || refused(429, "Too Many Requests: retry after 33");
+    let limited = Some((Hold::RateLimited, Some(Duration::from_secs(33))));
+    // Before a second copy.
+    let mut again = one();
+    again.unknown_outcomes = 1;
+    for (asked, hold) in [
+        (flood(), limited),
+        (page(502), Some((Hold::Down, None))),
+        (Next::Bytes(Vec::new()), Some((Hold::Down, None))),
+        (refused(401, "Unauthorized"), Some((Hold::Stopped, None))),
+        (refused(400, "Bad Request: chat not found"), None),
+    ] {
+        let flown = World::with_questions(vec![asked]).send(&again).await;
+        let fault = fault_of(&flown);
+        assert_eq!(fault.hold.map(|hold| (hold, fault.retry_after)), hold);
+        assert_eq!(
+            (fault.blame, fault.maybe_delivered),
+            (Blame::Channel, false)
+        );
+    }
+    // Before the bot is blamed.
+    for (answer, asked, hold, maybe_delivered) in [
+        (page(502), flood(), limited, true),
+        (
+            page(404),
+            flood(),
+            Some((Hold::Stopped, Some(Duration::from_secs(33)))),
+            false,
+        ),
+        (page(502), page(502), Some((Hold::Down, None)), true),
+        (page(502), me(), None, true),
+    ] {
+        let flown = World::with_questions(vec![answer, asked])
+            .send(&one())
+            .await;
+        let fault = fault_of(&flown);
+        assert_eq!(fault.hold.map(|hold| (hold, fault.retry_after)), hold);
+        assert_eq!(
+            (fault.blame, fault.maybe_delivered),
+            (Blame::Channel, maybe_delivered)
+        );
+    }
+}

@@ -2,7 +2,7 @@
 //! every URL.
 
 use super::classify::{Answer, Reply};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderName, RETRY_AFTER};
 use reqwest::{Client, Response, redirect, retry};
 use serde_json::{Map, Value};
 use shared::config::{Secret, SecretFile, is_token};
@@ -112,6 +112,7 @@ impl Key<'_> {
         let mut reply = Reply {
             status: response.status().as_u16(),
             retry_after: header(response.headers(), &RETRY_AFTER),
+            date: header(response.headers(), &DATE),
             content_type: header(response.headers(), &CONTENT_TYPE),
             body: Vec::new(),
         };
