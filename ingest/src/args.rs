@@ -64,7 +64,16 @@ pub enum Command {
     /// One tick (the default)
     Run(Run),
     /// Check the configuration and list every problem in it
-    Check,
+    #[command(
+        after_help = "Nothing is asked over the network. `watchalert-sender check --live` tries the channels,
+`watchalert-ingest --dry-run` the feeds."
+    )]
+    Check {
+        /// Refused, with a word on what to run instead: the ingest has nothing to try that
+        /// --dry-run does not
+        #[arg(long)]
+        live: bool,
+    },
     /// Print completions for a shell
     #[command(hide = true)]
     Completions { shell: Shell },
@@ -115,7 +124,7 @@ mod tests {
             "watchalert-ingest --config a.toml -v check",
             "watchalert-ingest check --config a.toml -v",
         ] {
-            assert!(matches!(asked(line), Ok(Command::Check)), "{line}");
+            assert!(matches!(asked(line), Ok(Command::Check { .. })), "{line}");
         }
         for line in [
             "watchalert-ingest --config a.toml --now",

@@ -12,6 +12,10 @@ use shared::platform::environment::Environment;
 use shared::platform::exit::{self, Exit};
 use std::io::{self, Write};
 
+/// Better than a "good" for what was not tried.
+const ELSEWHERE: &str = "the ingest has no --live check of its own: `watchalert-sender check --live` \
+                         tries the channels, `watchalert-ingest --dry-run` the feeds";
+
 /// What comes from outside.
 pub struct World {
     pub environment: Environment,
@@ -34,7 +38,17 @@ pub async fn execute(args: Args, world: World, out: &mut dyn Write) -> Result<Ex
             let config = load(Program::Ingest)?;
             tick(config, asked, world, out).await?
         }
-        Command::Check => load(Program::Both)?.print_summary(out),
+        Command::Check { live: false } => {
+            let config = load(Program::Both)?;
+            let printed = config.print_summary(out);
+            printed.and_then(|()| {
+                writeln!(
+                    out,
+                    "(whether its channels work: watchalert-sender check --live)"
+                )
+            })
+        }
+        Command::Check { live: true } => return Err(Failure::Usage(ELSEWHERE.to_owned())),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Args::command(), "watchalert-ingest", out);
             Ok(())

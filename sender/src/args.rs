@@ -18,7 +18,8 @@ Examples:
   watchalert-sender queue list --dead    dead letters
   watchalert-sender queue retry 17 18    send them again
   watchalert-sender verify               is every alert accounted for?
-  watchalert-sender test ops             does [channel.ops] work?
+  watchalert-sender check --live         would every channel work? (nothing is sent)
+  watchalert-sender test ops             does [channel.ops] work? (one message)
 
 Exit codes: 0 done, 1 unexpected, 2 usage, 3 configuration, 4 database, 5 already running."
 )]
@@ -58,15 +59,28 @@ pub enum Command {
         json: bool,
     },
     /// Send one test message to a channel, past the queue
-    #[command(after_help = "Ends with 1 when the channel did not take it, and says why.")]
+    #[command(
+        after_help = "Ends with 1 when the channel did not take it, or asks for a pause, and says why."
+    )]
     Test {
         /// The NAME of a [channel.NAME]
         channel: String,
+        /// Also while the channel is closed: a pause that was asked for, a refused bot or chat
+        #[arg(long)]
+        anyway: bool,
     },
     /// Create the database or bring it to this version's schema
     Migrate,
     /// Check the configuration and list every problem in it
-    Check,
+    #[command(
+        after_help = "Ends with 3 when the configuration is wrong; with --live also with 1 when a channel does not work."
+    )]
+    Check {
+        /// Ask each Telegram bot who it is, and whether its chats are there and take messages. Nothing
+        /// is sent; a server that does not answer is waited for 10 s
+        #[arg(long)]
+        live: bool,
+    },
     /// Print completions for a shell
     #[command(hide = true)]
     Completions { shell: Shell },

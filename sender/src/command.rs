@@ -58,16 +58,23 @@ pub async fn execute(
             }
             printed
         }
-        Command::Test { channel } => {
+        Command::Test { channel, anyway } => {
             let config = load(Program::Sender)?;
-            operate::test::run(&config, &channel, &world, out).await?
+            operate::test::run(&config, &channel, anyway, &world, out).await?
         }
         Command::Migrate => {
             let config = load(Program::Sender)?;
             drop(Store::open(&config.state_path)?);
             writeln!(out, "{} is ready", config.state_path.display())
         }
-        Command::Check => load(Program::Both)?.print_summary(out),
+        Command::Check { live } => {
+            let (sound, printed) =
+                operate::check::run(&load(Program::Both)?, live, &world, out).await;
+            if !sound {
+                return Ok(Exit::Unexpected);
+            }
+            printed
+        }
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Args::command(), "watchalert-sender", out);
             Ok(())

@@ -132,6 +132,15 @@ pub fn runtime() -> Runtime {
         .expect("a runtime")
 }
 
+/// Lets no timer run before `holds`, which the outside world brings about, and none wait after that: what
+/// hangs from then on is given up at once.
+pub async fn skip_waits_once(holds: impl Fn() -> bool) {
+    while !holds() {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    tokio::time::pause();
+}
+
 pub fn stranger(path: &std::path::Path) -> Connection {
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
     let db = Connection::open_with_flags(path, flags).expect("the database opens");

@@ -1,6 +1,7 @@
 //! The channels: each one file of wire and one pure `classify`. A channel never sees the store.
 
 pub mod console;
+pub mod look;
 pub mod telegram;
 
 use crate::policy::limiter::Limits;

@@ -71,7 +71,7 @@ pub fn status(db: &Db, now: Timestamp) -> Result<Status, StoreError> {
         dead: count("SELECT count(*) FROM outbox WHERE state='dead'")?,
         last_sent: last_sent.flatten().map(Timestamp::from_unix_seconds),
         repeats_marked: count("SELECT n FROM ledger WHERE name='repeat_marked'")?,
-        gates: gates(&snapshot, now)?,
+        gates: closed_gates(&snapshot, now)?,
         feeds: count("SELECT count(*) FROM feed")?,
         feeds_failing: count("SELECT count(*) FROM feed WHERE failures>0")?,
         items_pending: count("SELECT count(*) FROM item WHERE state='pending'")?,
@@ -104,7 +104,8 @@ SELECT channel,chat_id,
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-fn gates(db: &Db, now: Timestamp) -> Result<Vec<Gate>, StoreError> {
+/// Those that are closed now, whatever they stand before.
+pub fn closed_gates(db: &Db, now: Timestamp) -> Result<Vec<Gate>, StoreError> {
     const CLOSED: &str = "\
 SELECT scope,key,max(blocked_until,paused_until) AS until,breaker,reason FROM gate
  WHERE until>:now ORDER BY scope,key";

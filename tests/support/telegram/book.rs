@@ -197,6 +197,10 @@ impl Book {
                 Ok(chat) => done(chat.json()),
                 Err(denial) => Verdict::Refused(denial),
             },
+            "getchatmember" => match self.member(parameters) {
+                Ok(member) => done(member),
+                Err(denial) => Verdict::Refused(denial),
+            },
             "sendmessage" => match self.send(parameters, now) {
                 Ok((result, message_id)) => Verdict::Done {
                     result,
@@ -231,6 +235,18 @@ impl Book {
                 })
             }
         }
+    }
+
+    /// Only of the bot itself it is known what it is in a chat.
+    fn member(&self, parameters: &Parameters) -> Result<Value, Denial> {
+        let chat = self.chat(parameters)?;
+        let me = self.me();
+        if parameters.get("user_id") != Some(me["id"].to_string().as_str()) {
+            return Err(Denial::bad_request("user not found"));
+        }
+        let mut member = chat.bot;
+        member["user"] = me;
+        Ok(member)
     }
 
     /// `sendMessage`, checked in Telegram's order: the request by itself, the chat, then the limits.

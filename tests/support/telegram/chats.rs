@@ -36,6 +36,10 @@ pub struct Chat {
     pub username: Option<String>,
     /// The topics of a forum.
     pub threads: BTreeSet<i64>,
+    /// What the bot is there, as `getChatMember` says it.
+    pub bot: Value,
+    /// Members who are no administrators may write.
+    pub is_open: bool,
 }
 
 impl Chat {
@@ -46,7 +50,26 @@ impl Chat {
             title: format!("{} {id}", kind.name()),
             username: None,
             threads: BTreeSet::new(),
+            bot: match kind {
+                ChatKind::Channel => json!({"status": "administrator", "can_post_messages": true}),
+                _ => json!({"status": "member"}),
+            },
+            is_open: true,
         }
+    }
+
+    /// With what `getChatMember` says beside the user.
+    #[must_use]
+    pub fn where_the_bot_is(mut self, member: Value) -> Self {
+        self.bot = member;
+        self
+    }
+
+    /// Only administrators may write.
+    #[must_use]
+    pub fn closed(mut self) -> Self {
+        self.is_open = false;
+        self
     }
 
     #[must_use]
@@ -78,6 +101,9 @@ impl Chat {
         }
         if !self.threads.is_empty() {
             chat["is_forum"] = json!(true);
+        }
+        if self.kind.is_group() {
+            chat["permissions"] = json!({"can_send_messages": self.is_open});
         }
         chat
     }

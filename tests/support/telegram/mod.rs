@@ -3,7 +3,8 @@
 //!
 //! [`Telegram`] is the stand-in; [`Fault`] what it does on purpose and [`Refusal`] the table of
 //! descriptions; [`Limits`] when it answers 429; [`Message`] what arrived on the phone, [`Asked`] what
-//! came over the wire. It knows `getMe`, `getChat` and `sendMessage`, not multipart bodies.
+//! came over the wire. It knows `getMe`, `getChat`, `getChatMember` and
+//! `sendMessage`, not multipart bodies.
 
 #![expect(
     clippy::expect_used,

@@ -183,7 +183,7 @@ pub fn classify(answer: &Answer) -> Ruling {
 }
 
 fn of_reply(reply: &Reply) -> Ruling {
-    let Some(body) = json(reply) else {
+    let Some(body) = of_bot_api(reply) else {
         return of_page(reply);
     };
     if body.get("ok") == Some(&Value::Bool(true)) {
@@ -226,7 +226,7 @@ fn of_reply(reply: &Reply) -> Ruling {
 }
 
 /// The reply's JSON object, when it is one; what calls itself HTML is not looked into.
-fn json(reply: &Reply) -> Option<Value> {
+pub(super) fn of_bot_api(reply: &Reply) -> Option<Value> {
     let is_page = |kind: &str| kind.to_ascii_lowercase().contains("html");
     if reply.content_type.as_deref().is_some_and(is_page) {
         return None;

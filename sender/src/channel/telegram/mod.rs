@@ -3,6 +3,7 @@
 
 pub mod classify;
 pub mod letter;
+pub mod look;
 pub mod wire;
 
 use crate::policy::limiter::Limits;
