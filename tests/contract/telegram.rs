@@ -231,9 +231,10 @@ fn answer(form: Form, status: u16) -> (Case, Reply) {
 }
 
 fn every_status(form: Form) {
-    let each: &[Questions] = match long() {
-        true => &[Questions::AsBadly, Questions::Well],
-        false => &[Questions::Mixed],
+    let each: &[Questions] = if long() {
+        &[Questions::AsBadly, Questions::Well]
+    } else {
+        &[Questions::Mixed]
     };
     for questions in each {
         keeps_the_contract(&mut Telegram::with_statuses(&[form], *questions));

@@ -1,5 +1,5 @@
-//! `check`: is the configuration good, and, with `--live`, does each channel work, as far as can be told
-//! without sending anything?
+//! `check`: the configuration in numbers and, with `--live`, whether each channel works, as far as can be told
+//! without sending anything.
 
 use super::table;
 use crate::channel::Channels;

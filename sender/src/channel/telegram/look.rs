@@ -38,7 +38,7 @@ impl Telegram {
     /// # Errors
     /// What stands in the way.
     pub async fn look_at_bot(&self) -> Result<Me, Trouble> {
-        let key = self.bot.unlock().await.map_err(|why| no_token(&why))?;
+        let key = self.unlock().await.map_err(|why| no_token(&why))?;
         let me = ask(&key, "getMe", &Map::new(), "token_file").await?;
         let id = me.get("id").and_then(Value::as_i64).unwrap_or_default();
         let name = text(&me, "username").map(|name| format!("@{name}"));
@@ -53,7 +53,7 @@ impl Telegram {
     /// # Errors
     /// What stands in the way.
     pub async fn look_at_chat(&self, me: &Me) -> Result<String, Trouble> {
-        let key = self.bot.unlock().await.map_err(|why| no_token(&why))?;
+        let key = self.unlock().await.map_err(|why| no_token(&why))?;
         let mut about = Map::new();
         let chat_id = letter::chat_id(&self.configured.chat_id);
         about.insert("chat_id".to_owned(), chat_id);
@@ -129,7 +129,7 @@ async fn ask(
     let ruling = classify(&answer);
     let said = match ruling.outcome {
         Outcome::Deferred(fault) | Outcome::Rejected(fault) => fault,
-        Outcome::Delivered(_) => return Ok(Value::Null),
+        Outcome::Delivered(_) | Outcome::Begun(..) => return Ok(Value::Null),
     };
     let is_api = matches!(&answer, Answer::Reply(reply) if of_bot_api(reply).is_some());
     let what = match ruling.follows {
