@@ -1,0 +1,139 @@
+//! 200 alerts at once to one chat, in the middle a minute in which Telegram answers nothing as it
+//! should, and through all of it a sender that is killed again and again.
+
+use super::{PERSON, Room};
+use shared::model::{Priority, Timestamp};
+use shared::store::verify;
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+use watchalert_tests::programs::{long, seed, tell};
+use watchalert_tests::storm::{self, Account};
+use watchalert_tests::telegram::{Fault, Limits};
+use watchalert_tests::world::START;
+
+const CHAT: i64 = 7001;
+
+/// What is going on while senders come and go.
+struct Day {
+    room: Room,
+    alerts: usize,
+    kills: usize,
+    chance: RefCell<fastrand::Rng>,
+    seed: u64,
+    /// When the minute of faults began.
+    began: Cell<Option<Timestamp>>,
+    /// What comes at the end of the minute was scripted.
+    ending: Cell<bool>,
+}
+
+impl Day {
+    fn new(alerts: usize, kills: usize, seed: u64) -> Self {
+        let room = Room::new();
+        for number in 0..alerts {
+            let key = format!("alert {number:03}");
+            let priority = Priority::ALL[number % 4];
+            let chat = watchalert_tests::world::to("ops", PERSON);
+            room.world.enqueue(&key, &chat, priority);
+        }
+        Self {
+            room,
+            alerts,
+            kills,
+            chance: RefCell::new(fastrand::Rng::with_seed(seed)),
+            seed,
+            began: Cell::new(None),
+            ending: Cell::new(false),
+        }
+    }
+
+    /// The minute begins when half has arrived.
+    fn weather(&self) {
+        let (telegram, now) = (&self.room.telegram, self.room.world.clock.now());
+        match self.began.get() {
+            None if telegram.accepted_count() >= self.alerts / 2 => {
+                self.began.set(Some(now));
+                telegram.storm(Some(storm::of_every_kind(self.seed)));
+                let unknown = Fault::refuse("unknown").in_chat(CHAT).times(2);
+                telegram.script([unknown]);
+            }
+            Some(began) if now.since(began) >= storm::MINUTE => telegram.storm(None),
+            // What closes a gate for long comes last, or it would be all that is seen.
+            Some(began) if now.since(began) >= storm::MINUTE * 5 / 6 && !self.ending.get() => {
+                self.ending.set(true);
+                telegram.script([
+                    Fault::page(502).lasting(Duration::from_secs(3)),
+                    Fault::refuse("unauthorized").lasting(Duration::from_secs(3)),
+                    Fault::refuse("blocked").in_chat(CHAT),
+                    Fault::refuse("chat-not-found").in_chat(CHAT),
+                ]);
+            }
+            _ => {}
+        }
+    }
+
+    /// A sender lives for some requests, and for some of the turns in which it sends, hears the
+    /// answer, and writes down what became of it.
+    fn live_and_die(&self) {
+        let mut chance = self.chance.borrow_mut();
+        let asked = self.room.telegram.request_count() + chance.usize(1..=8);
+        let longest = Duration::from_millis(chance.u64(1..=12_000));
+        let turns = chance.usize(..60);
+        self.room.live(async |life| {
+            let is_over = || {
+                self.weather();
+                self.room.telegram.request_count() >= asked
+            };
+            life.pass_until(life.now() + longest, is_over).await;
+            life.turns(turns).await;
+        });
+    }
+
+    fn play(&self) {
+        for _ in 0..self.kills {
+            self.live_and_die();
+        }
+        self.room.live(async |life| {
+            let is_over = || {
+                self.weather();
+                self.room.telegram.accepted_count() >= self.alerts
+                    && self.room.state("sent") == self.alerts.to_string()
+            };
+            let two_hours = life.now() + Duration::from_secs(2 * 3600);
+            life.pass_until(two_hours, is_over).await;
+        });
+    }
+
+    /// Nothing lost, every repeat marked and explained, no limit broken; the figures.
+    fn account(&self) -> Account {
+        let room = &self.room;
+        assert_eq!(room.state("sent"), self.alerts.to_string());
+        let account = Account::of(&room.world.stranger(), &room.telegram, "alert ");
+        assert_eq!(account.alerts, self.alerts);
+        let floods = room.telegram.answers_429();
+        let own: Vec<_> = floods.iter().filter(|flood| flood.limit.is_some()).collect();
+        assert!(own.is_empty(), "refused for breaking a limit: {own:?}");
+        assert_eq!(room.telegram.breaches(Limits::strict()), []);
+        assert_eq!(room.world.read(verify::audit).unaccounted, 0);
+        room.world.all_invariants_hold();
+        account
+    }
+}
+
+#[test]
+fn a_minute_of_every_fault_and_kills_lose_nothing_and_every_repeat_is_marked() {
+    let (alerts, kills, seeds) = if long() {
+        (200, 50, vec![seed("killed")])
+    } else {
+        (30, 15, vec![1, 2])
+    };
+    for seed in seeds {
+        let day = Day::new(alerts, kills, seed);
+        day.play();
+        let account = day.account();
+        let took = day.room.world.clock.now().since(START);
+        tell(&format!(
+            "telegram, killed in process: seed {seed}, {alerts} alerts, {kills} kills, {account}; {} s on its clock",
+            took.as_secs()
+        ));
+    }
+}
