@@ -10,6 +10,8 @@ mod hanging;
 mod killed;
 #[path = "telegram/life.rs"]
 mod life;
+#[path = "telegram/outages.rs"]
+mod outages;
 
 #[path = "telegram/parts.rs"]
 mod parts;
@@ -45,7 +47,7 @@ const GROUP: &str = "-100200300";
 
 impl Room {
     fn new() -> Self {
-        let world = World::new();
+        let world = World::in_memory();
         let telegram = Telegram::start(Options::strict(&world.clock));
         let token = world.dir.path().join("token");
         fs::write(&token, telegram.token()).expect("written");

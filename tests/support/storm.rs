@@ -17,7 +17,6 @@ pub fn of_every_kind(seed: u64) -> Storm {
         one_in: 1,
         faults: vec![
             Fault::flood(2),
-            Fault::page(429),
             Fault::page(502),
             Fault::page(503),
             Fault::page(504).after_acceptance(),

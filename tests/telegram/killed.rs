@@ -52,7 +52,9 @@ impl Day {
         match self.began.get() {
             None if telegram.accepted_count() >= self.alerts / 2 => {
                 self.began.set(Some(now));
-                telegram.storm(Some(storm::of_every_kind(self.seed)));
+                let mut storm = storm::of_every_kind(self.seed);
+                storm.faults.push(Fault::page(429));
+                telegram.storm(Some(storm));
                 let unknown = Fault::refuse("unknown").in_chat(CHAT).times(2);
                 telegram.script([unknown]);
             }
@@ -110,7 +112,10 @@ impl Day {
         let account = Account::of(&room.world.stranger(), &room.telegram, "alert ");
         assert_eq!(account.alerts, self.alerts);
         let floods = room.telegram.answers_429();
-        let own: Vec<_> = floods.iter().filter(|flood| flood.limit.is_some()).collect();
+        let own: Vec<_> = floods
+            .iter()
+            .filter(|flood| flood.limit.is_some())
+            .collect();
         assert!(own.is_empty(), "refused for breaking a limit: {own:?}");
         assert_eq!(room.telegram.breaches(Limits::strict()), []);
         assert_eq!(room.world.read(verify::audit).unaccounted, 0);

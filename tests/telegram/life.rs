@@ -181,8 +181,7 @@ impl Life<'_> {
             let moment = db.unchecked_transaction()?;
             let mut next = None;
             for to in waiting(&moment)? {
-                if let Claim::NotBefore(at, _) =
-                    outbox::claim(&moment, past, &to, &*channels, now)?
+                if let Claim::NotBefore(at, _) = outbox::claim(&moment, past, &to, &*channels, now)?
                 {
                     next = next.into_iter().chain([at]).min();
                 }
@@ -213,7 +212,8 @@ fn waiting(db: &Db) -> Result<Vec<Destination>, StoreError> {
 }
 
 fn flights(db: &Db) -> Result<Vec<(String, Timestamp)>, StoreError> {
-    let flights = "SELECT chat_id,started_at FROM outbox JOIN attempt ON outbox_id=id AND n=attempts
+    let flights =
+        "SELECT chat_id,started_at FROM outbox JOIN attempt ON outbox_id=id AND n=attempts
         WHERE state='leased'";
     let mut flights = db.prepare_cached(flights)?;
     let found = flights.query_map([], |row| {

@@ -1,5 +1,6 @@
 //! What an operator asks and decides. Holds no SQL: it calls named functions of the store.
 
+mod gates;
 pub mod queue;
 pub mod status;
 pub mod test;
