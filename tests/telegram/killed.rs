@@ -1,15 +1,18 @@
 //! 200 alerts at once to one chat, in the middle a minute in which Telegram answers nothing as it
 //! should, and through all of it a sender that is killed again and again.
 
-use super::{PERSON, Room};
-use shared::model::{Priority, Timestamp};
-use shared::store::verify;
+use super::{GROUP, PERSON, Room};
+use shared::model::{Destination, Priority, Timestamp};
+use shared::store::outbox::{self, Claim};
+use shared::store::{Db, verify};
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
+use watchalert_sender::channel::Channels;
+use watchalert_sender::run::Scene;
 use watchalert_tests::programs::{long, seed, tell};
 use watchalert_tests::storm::{self, Account};
 use watchalert_tests::telegram::{Fault, Limits};
-use watchalert_tests::world::START;
+use watchalert_tests::world::{START, to};
 
 const CHAT: i64 = 7001;
 
@@ -32,7 +35,7 @@ impl Day {
         for number in 0..alerts {
             let key = format!("alert {number:03}");
             let priority = Priority::ALL[number % 4];
-            let chat = watchalert_tests::world::to("ops", PERSON);
+            let chat = to("ops", PERSON);
             room.world.enqueue(&key, &chat, priority);
         }
         Self {
@@ -121,6 +124,39 @@ impl Day {
         assert_eq!(room.world.read(verify::audit).unaccounted, 0);
         room.world.all_invariants_hold();
         account
+    }
+}
+
+/// Claimed by a sender of which nobody knows when it wrote its request, before it was killed.
+fn claim_and_die(room: &Room, to: &Destination) {
+    let epoch = room.world.take_over();
+    room.past.set(epoch).expect("the first sender");
+    let Scene {
+        config,
+        output,
+        style,
+        ..
+    } = room.scene();
+    let channels = Channels::open(&config.channels, &output, style);
+    let (to, now) = (to.clone(), room.world.clock.now());
+    let claim = move |db: &Db| outbox::claim(db, epoch, &to, &channels, now);
+    let claimed = room.world.write(claim).expect("a claim");
+    assert!(matches!(claimed, Claim::Leased(_)), "{claimed:?}");
+}
+
+#[test]
+fn what_was_under_way_at_a_kill_may_have_arrived_just_before_and_the_limits_count_from_then() {
+    let restart = Duration::from_millis(900);
+    for (chat, in_a_minute) in [(PERSON, 23), (GROUP, 19)] {
+        let room = Room::new();
+        room.enqueue(25, chat, Priority::High);
+        claim_and_die(&room, &to("ops", chat));
+        room.world.advance(restart);
+        room.live(async |life| life.drain(Duration::from_secs(25)).await);
+        let arrivals = room.arrivals();
+        let rested = restart.as_secs_f64() + 1.0;
+        assert!(arrivals[0] >= rested, "{chat}: {arrivals:?}");
+        assert_eq!(arrivals.len(), in_a_minute, "{chat}: with the one before");
     }
 }
 
