@@ -211,7 +211,7 @@ const BLOCKED: &str = "Telegram answered 403: Forbidden: bot was blocked by the 
 #[test]
 fn after_a_week_in_which_a_chat_blocked_us_all_arrives_within_the_limits() {
     let room = Room::new();
-    let nearly_a_week = DAY * 7 - HOUR;
+    let nearly_a_week = DAY * 6 + HOUR * 23;
     room.telegram.script([Fault::refuse("blocked")
         .in_chat(PRIVATE)
         .lasting(nearly_a_week)]);
