@@ -3,6 +3,7 @@
 
 use crate::telegram::{Fault, Message, Storm, Telegram};
 use rusqlite::Connection;
+use shared::model::Priority;
 use std::fmt;
 use std::time::Duration;
 
@@ -34,6 +35,15 @@ pub fn of_every_kind(seed: u64) -> Storm {
             Fault::hang(),
             Fault::hang_after(),
         ],
+    }
+}
+
+/// With an even seed all are critical, and hurry with their copies.
+pub fn priority(seed: u64, number: usize) -> Priority {
+    if seed.is_multiple_of(2) {
+        Priority::Critical
+    } else {
+        Priority::ALL[number % 4]
     }
 }
 
