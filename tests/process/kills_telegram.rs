@@ -3,7 +3,7 @@
 //! should.
 
 use super::verified;
-use shared::model::Priority;
+use shared::model::Timestamp;
 use shared::platform::clock::Clock;
 use shared::store::outbox;
 use shared::store::{Db, Store};
@@ -14,7 +14,7 @@ use watchalert_tests::programs::{
     BOUND, Place, Program, Running, long, now, pause, seed, tell, within,
 };
 use watchalert_tests::storm::{self, Account};
-use watchalert_tests::telegram::{Fault, Limits, Options, Telegram};
+use watchalert_tests::telegram::{Fault, Flooded, Limits, Options, Telegram};
 use watchalert_tests::world::{owed, runtime, stranger, to};
 
 const CHAT: i64 = 7001;
@@ -31,6 +31,7 @@ struct Day {
     seed: u64,
     /// When the minute of faults began.
     began: Option<Instant>,
+    kills: Vec<Timestamp>,
 }
 
 impl Day {
@@ -54,6 +55,7 @@ impl Day {
             chance: fastrand::Rng::with_seed(seed),
             seed,
             began: None,
+            kills: Vec::new(),
         }
     }
 
@@ -61,9 +63,10 @@ impl Day {
     fn enqueue(&self) {
         let store = Store::open(&self.place.database()).expect("a fresh database");
         let now = Clock::system().now();
+        let seed = self.seed;
         let enqueue = move |db: &Db| {
             for number in 0..ALERTS {
-                let priority = Priority::ALL[number % 4];
+                let priority = storm::priority(seed, number);
                 let chat = to("ops", &CHAT.to_string());
                 let owed = owed(&format!("alert {number:03}"), &chat, priority);
                 outbox::enqueue(db, &owed, now)?;
@@ -103,11 +106,33 @@ impl Day {
         });
         pause(after);
         assert!(sender.kill(), "it ended by itself");
+        self.kills.push(Clock::system().now());
         came && most_after == 3_000
     }
 
     fn start(&self) -> Running {
         self.place.start_sender(&["run"])
+    }
+
+    /// The requests, kills and attempts of the two seconds before a refusal that should not have been.
+    fn before(&self, refused: &Flooded) -> String {
+        let is_near =
+            |at: Timestamp| at <= refused.at && refused.at.since(at) <= Duration::from_secs(2);
+        let ago = |at: Timestamp| refused.at.since(at);
+        let requests = self.telegram.requests().into_iter();
+        let requests = requests.filter(|asked| is_near(asked.at));
+        let requests: Vec<String> = requests.map(|asked| asked.to_string()).collect();
+        let kills = self.kills.iter().filter(|at| is_near(**at));
+        let kills: Vec<Duration> = kills.map(|at| ago(*at)).collect();
+        let attempts = format!(
+            "SELECT group_concat(printf('%d: begun %.3f s before, ended %.3f s before, %s',outbox_id,
+                {0}-started_at,{0}-ended_at,outcome),'; ') FROM attempt WHERE started_at BETWEEN {0}-2 AND {0}",
+            refused.at.unix_seconds()
+        );
+        let attempts = super::ask(&self.place, &attempts);
+        format!(
+            "{refused:?}\nrequests: {requests:#?}\nkilled {kills:?} before\nattempts: {attempts}"
+        )
     }
 
     fn is_done(&self) -> bool {
@@ -141,11 +166,9 @@ fn a_minute_of_every_fault_and_50_kills_lose_none_of_200_and_every_repeat_is_mar
     let account = Account::of(&stranger(&day.place.database()), &day.telegram, "alert ");
     assert_eq!(account.alerts, ALERTS);
     let floods = day.telegram.answers_429();
-    let own: Vec<_> = floods
-        .iter()
-        .filter(|flood| flood.limit.is_some())
-        .collect();
-    assert!(own.is_empty(), "refused for breaking a limit: {own:?}");
+    let own = floods.iter().filter(|flood| flood.limit.is_some());
+    let own: Vec<String> = own.map(|flood| day.before(flood)).collect();
+    assert!(own.is_empty(), "for breaking a limit: {}", own.join("\n"));
     let audit = verified(&day.place);
     assert_eq!(audit["audit"]["outbox"]["sent"], ALERTS);
     assert_eq!(audit["audit"]["outbox"]["dead"], 0);
