@@ -95,8 +95,8 @@ impl Day {
     /// one or a little later. `true` when a request was under way, or just answered.
     fn live_and_die(&mut self) -> bool {
         let before = self.telegram.request_count();
-        let asked = before + self.chance.usize(1..=8);
-        let longest = Duration::from_millis(self.chance.u64(300..=12_000));
+        let asked = before + self.chance.usize(1..=10);
+        let longest = Duration::from_millis(self.chance.u64(300..=16_000));
         let most_after = if self.chance.bool() { 3_000 } else { 800_000 };
         let after = Duration::from_micros(self.chance.u64(0..most_after));
         let sender = self.start();

@@ -181,8 +181,8 @@ impl Life<'_> {
             let moment = db.unchecked_transaction()?;
             let mut next = None;
             for to in waiting(&moment)? {
-                if let Claim::NotBefore(at, _) = outbox::claim(&moment, past, &to, &*channels, now)?
-                {
+                let claim = outbox::claim(&moment, past, &to, &*channels, now)?;
+                if let Claim::NotBefore(at, _) | Claim::Held(at, _) = claim {
                     next = next.into_iter().chain([at]).min();
                 }
             }
