@@ -9,6 +9,8 @@ mod disk;
 mod faults;
 #[path = "process/kills.rs"]
 mod kills;
+#[path = "process/kills_telegram.rs"]
+mod kills_telegram;
 #[path = "process/notify.rs"]
 mod notify;
 #[path = "process/output.rs"]

@@ -1,5 +1,17 @@
 //! The sender against a Telegram that keeps its limits to the letter and refuses in every way: on a
-//! set clock, with a new sender after every wait, so that whatever is remembered is in the file.
+//! set clock, with a new sender after every wait, so that whatever is remembered is in the file; and,
+//! in the modules, with senders that live on while the test lets the time pass.
+
+#[path = "telegram/four_minutes.rs"]
+mod four_minutes;
+#[path = "telegram/hanging.rs"]
+mod hanging;
+#[path = "telegram/killed.rs"]
+mod killed;
+#[path = "telegram/life.rs"]
+mod life;
+#[path = "telegram/outages.rs"]
+mod outages;
 
 #[path = "telegram/parts.rs"]
 mod parts;
@@ -7,6 +19,8 @@ mod parts;
 use shared::config::{Config, Program, Surroundings};
 use shared::model::{Priority, Timestamp};
 use shared::platform::term::Style;
+use shared::store::outbox::Epoch;
+use std::cell::OnceCell;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +29,7 @@ use watchalert_sender::channel::console::Output;
 use watchalert_sender::drain::Until;
 use watchalert_sender::run::{Scene, run};
 use watchalert_tests::programs::{long, tell};
-use watchalert_tests::telegram::{Fault, Limits, Options, Telegram};
+use watchalert_tests::telegram::{Fault, Limits, Message, Options, Telegram};
 use watchalert_tests::world::{START, World, runtime, to};
 
 /// A bot in a private chat and in a group, and a world to send from.
@@ -24,6 +38,8 @@ struct Room {
     telegram: Telegram,
     /// More of the configuration.
     more: &'static str,
+    /// Of a sender before all others.
+    past: OnceCell<Epoch>,
 }
 
 const PERSON: &str = "7001";
@@ -31,7 +47,7 @@ const GROUP: &str = "-100200300";
 
 impl Room {
     fn new() -> Self {
-        let world = World::new();
+        let world = World::in_memory();
         let telegram = Telegram::start(Options::strict(&world.clock));
         let token = world.dir.path().join("token");
         fs::write(&token, telegram.token()).expect("written");
@@ -40,6 +56,7 @@ impl Room {
             world,
             telegram,
             more: "",
+            past: OnceCell::new(),
         }
     }
 
@@ -110,6 +127,14 @@ impl Room {
         self.world.ask(&format!(
             "SELECT count(*) FROM outbox WHERE state='{state}'"
         ))
+    }
+
+    /// Every copy of that alert, in the order of their arrival. No key may begin with another.
+    fn copies(&self, key: &str) -> Vec<Message> {
+        let title = format!("Title of {key}");
+        let mut messages = self.telegram.accepted();
+        messages.retain(|message| message.text.contains(&title));
+        messages
     }
 
     /// When messages arrived, in seconds from the start.

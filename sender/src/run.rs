@@ -7,12 +7,13 @@ use crate::flight::{Runway, Unsettled};
 use crate::steady::Steady;
 use shared::Failure;
 use shared::config::Config;
+use shared::model::{Destination, Gatekeeper, Timestamp};
 use shared::platform::clock::Clock;
 use shared::platform::doorbell::Doorbell;
 use shared::platform::lock::{Held, LockFile};
 use shared::platform::term::Style;
 use shared::store::outbox::{self, Epoch};
-use shared::store::{Store, StoreError, beside, gate, invariants, journal};
+use shared::store::{Db, Store, StoreError, beside, gate, invariants, journal};
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,14 +37,15 @@ pub async fn run(
     // The lock first: opening may migrate, and not under a sender that runs.
     let _lock = lock(&path)?;
     let store = Arc::new(Store::open(&path)?);
-    let epoch = take_over(&store, &scene.clock).await?;
-    audit_behind(Arc::clone(&store), &scene.clock);
-    let bell = doorbell(&path);
     let channels = Channels::open(&scene.config.channels, &scene.output, scene.style);
     channels.recall(store.read(gate::renamed).await?);
+    let channels = Arc::new(channels);
+    let epoch = take_over(&store, &channels, &scene.clock).await?;
+    audit_behind(Arc::clone(&store), &scene.clock);
+    let bell = doorbell(&path);
     let runway = Runway {
         store: Arc::clone(&store),
-        channels: Arc::new(channels),
+        channels,
         clock: scene.clock.clone(),
         give_up_after: scene.config.outbox.give_up_after,
         unsettled: Unsettled::default(),
@@ -78,16 +80,22 @@ fn lock(database: &Path) -> Result<Held, Failure> {
 }
 
 /// Replays the journal, which carries the last epoch, and only then starts a new one.
-async fn take_over(store: &Store, clock: &Clock) -> Result<Epoch, Failure> {
+async fn take_over(
+    store: &Store,
+    channels: &Arc<Channels>,
+    clock: &Clock,
+) -> Result<Epoch, Failure> {
     let unreadable =
         |error| Failure::Unexpected(format!("cannot read the journal of completions: {error}"));
     let completions = journal::read(store.path()).map_err(unreadable)?;
     let holder = format!("process {}", std::process::id());
-    let now = clock.now();
+    let (now, channels) = (clock.now(), Arc::clone(channels));
     let (replayed, taken) = store
         .write(move |db| {
             let replayed = journal::replay(db, &completions, now)?;
-            Ok((replayed, outbox::take_over(db, &holder, now)?))
+            let taken = outbox::take_over(db, &holder, now)?;
+            rest(db, &taken.places, &channels, now)?;
+            Ok((replayed, taken))
         })
         .await?;
     if let Err(error) = journal::remove(store.path()) {
@@ -104,6 +112,23 @@ async fn take_over(store: &Store, clock: &Clock) -> Result<Epoch, Failure> {
         "sending"
     );
     Ok(taken.epoch)
+}
+
+/// What was under way at the end of the last sender may have arrived as late as this: the limits count
+/// from now.
+fn rest(
+    db: &Db,
+    places: &[Destination],
+    channels: &Channels,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    for to in places {
+        if let Some(limits) = channels.limits(to) {
+            let keys = channels.keys(to);
+            gate::adjust(db, &keys, &|gates| limits.answered(gates, now, now))?;
+        }
+    }
+    Ok(())
 }
 
 /// Says in the log if the books do not balance; the alerts do not wait for the answer.

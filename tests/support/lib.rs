@@ -2,5 +2,6 @@
 
 pub mod feeds;
 pub mod programs;
+pub mod storm;
 pub mod telegram;
 pub mod world;

@@ -25,7 +25,19 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        let dir = tempfile::tempdir().expect("a temporary folder");
+        Self::within(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    /// In memory, where the machine has a folder for that: for hours of deliveries, which shall not
+    /// wait for a disk.
+    pub fn in_memory() -> Self {
+        match tempfile::tempdir_in("/dev/shm") {
+            Ok(dir) => Self::within(dir),
+            Err(_) => Self::new(),
+        }
+    }
+
+    fn within(dir: TempDir) -> Self {
         let store = Store::open(&dir.path().join("state.db")).expect("a fresh database");
         Self {
             dir,

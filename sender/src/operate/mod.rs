@@ -1,6 +1,7 @@
 //! What an operator asks and decides. Holds no SQL: it calls named functions of the store.
 
 pub mod check;
+mod gates;
 pub mod queue;
 pub mod status;
 pub mod test;

@@ -1,5 +1,6 @@
 //! `status`: what waits for whom, since when, what is dead, and whether both programs run.
 
+use super::gates::Gates;
 use super::table;
 use serde_json::{Value, json};
 use shared::Failure;
@@ -15,6 +16,7 @@ use std::io::{self, Write};
 /// One moment of the installation.
 struct Seen {
     status: Status,
+    gates: Gates,
     heartbeat: Heartbeat,
     /// The process that sends, when one does.
     sender: Option<u32>,
@@ -31,6 +33,7 @@ pub fn run(
     let viewer = Viewer::open(path)?;
     let seen = Seen {
         status: viewer.read(|db| status::status(db, now))?,
+        gates: Gates::of(config),
         heartbeat: viewer.read(|db| heartbeats::read(db, path, now))?,
         sender: lock::holder(&beside(path, ".sender")),
         now,
@@ -45,6 +48,7 @@ pub fn run(
 fn print(seen: &Seen, config: &Config, out: &mut dyn Write) -> io::Result<()> {
     let Seen {
         status,
+        gates,
         heartbeat,
         now,
         ..
@@ -81,9 +85,8 @@ fn print(seen: &Seen, config: &Config, out: &mut dyn Write) -> io::Result<()> {
         let reason = gate.reason.as_deref().unwrap_or("no reason given");
         writeln!(
             out,
-            "closed gate    {} {} for {}: {reason}",
-            gate.scope,
-            gate.key,
+            "closed gate    {} for {}: {reason}",
+            gates.whom(gate),
             span(gate.closed_until.since(*now))
         )?;
     }
@@ -103,7 +106,7 @@ fn print(seen: &Seen, config: &Config, out: &mut dyn Write) -> io::Result<()> {
         let mut cells = vec![waiting.destination.to_string()];
         cells.extend(waiting.waiting.iter().map(ToString::to_string));
         cells.push(span(now.since(waiting.oldest)));
-        cells.push(match waiting.next_due.since(*now) {
+        cells.push(match gates.next(waiting, &status.gates).since(*now) {
             wait if wait.is_zero() => "now".to_owned(),
             wait => format!("in {}", span(wait)),
         });
@@ -114,20 +117,26 @@ fn print(seen: &Seen, config: &Config, out: &mut dyn Write) -> io::Result<()> {
 
 fn to_json(seen: &Seen) -> Value {
     let seconds = |time: Option<Timestamp>| time.map(Timestamp::unix_seconds);
-    let status = &seen.status;
-    let backlog: Vec<Value> = status.backlog.iter().map(|waiting| {
-        let by_priority: serde_json::Map<String, Value> = Priority::ALL.iter()
-            .zip(waiting.waiting)
-            .map(|(priority, count)| (priority.name().to_owned(), count.into()))
-            .collect();
-        json!({
-            "channel": waiting.destination.channel, "chat_id": waiting.destination.chat_id,
-            "waiting": by_priority, "total": waiting.total(),
-            "oldest": waiting.oldest.unix_seconds(), "next_due": waiting.next_due.unix_seconds(),
+    let (status, closed) = (&seen.status, &seen.gates);
+    let next_due = |waiting| closed.next(waiting, &status.gates).unix_seconds();
+    let backlog: Vec<Value> = status
+        .backlog
+        .iter()
+        .map(|waiting| {
+            let by_priority: serde_json::Map<String, Value> = Priority::ALL
+                .iter()
+                .zip(waiting.waiting)
+                .map(|(priority, count)| (priority.name().to_owned(), count.into()))
+                .collect();
+            json!({
+                "channel": waiting.destination.channel, "chat_id": waiting.destination.chat_id,
+                "waiting": by_priority, "total": waiting.total(),
+                "oldest": waiting.oldest.unix_seconds(), "next_due": next_due(waiting),
+            })
         })
-    }).collect();
+        .collect();
     let gates: Vec<Value> = status.gates.iter().map(|gate| json!({
-        "scope": gate.scope, "key": gate.key, "closed_until": gate.closed_until.unix_seconds(),
+        "scope": gate.scope, "key": gate.key, "whom": closed.whom(gate), "closed_until": gate.closed_until.unix_seconds(),
         "breaker": gate.breaker, "reason": gate.reason,
     })).collect();
     json!({

@@ -145,6 +145,16 @@ impl Reply {
         self
     }
 
+    /// When it will have gone out, or broken off; None: never.
+    pub(crate) fn over_at(&self, now: Timestamp) -> Option<Timestamp> {
+        match self.ending {
+            Ending::Hang | Ending::Stall { .. } | Ending::Endless => None,
+            Ending::Whole | Ending::Cut | Ending::Reset { .. } => {
+                Some(self.held.as_ref().map_or(now, |(_, time)| *time))
+            }
+        }
+    }
+
     /// The answer to this very request: 304 when it names what we have.
     pub(super) fn to(mut self, request: &Request) -> Self {
         if self.status == 200 && self.is_known_to(request) {

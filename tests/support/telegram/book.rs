@@ -17,7 +17,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Book {
     token: String,
-    clock: Clock,
+    pub(super) clock: Clock,
     tell: Option<fn(&Asked)>,
     pub(super) chats: Chats,
     pub(super) meter: Meter,
@@ -63,6 +63,7 @@ impl Book {
             status: None,
             message_id: None,
             remark: String::new(),
+            over_at: None,
         };
         let answer = match Call::of(request) {
             None => Denial::row("not-found").into(),
@@ -81,12 +82,21 @@ impl Book {
         asked.status = answer.status;
         asked.message_id = answer.message_id;
         asked.remark = answer.remark;
+        asked.over_at = answer.reply.over_at(now);
         if let Some(tell) = self.tell {
             tell(&asked);
         }
         let bytes = asked.parameters.bytes() + asked.method.len() + asked.remark.len();
         self.record.requests.push(asked, bytes);
         answer.reply
+    }
+
+    /// The client of that request, counted from 1, is gone.
+    pub(super) fn hung_up(&mut self, number: usize) {
+        let now = self.clock.now();
+        if let Some(asked) = self.record.requests.get_mut(number) {
+            asked.over_at = asked.over_at.min(Some(now)).or(Some(now));
+        }
     }
 
     fn answer(

@@ -207,10 +207,13 @@ struct Pending {
 
 impl Script {
     pub(super) fn new(storm: Option<Storm>) -> Self {
-        Self {
-            queues: HashMap::new(),
-            storm: storm.map(|storm| (fastrand::Rng::with_seed(storm.seed), storm)),
-        }
+        let mut script = Self::default();
+        script.storm(storm);
+        script
+    }
+
+    pub(super) fn storm(&mut self, storm: Option<Storm>) {
+        self.storm = storm.map(|storm| (fastrand::Rng::with_seed(storm.seed), storm));
     }
 
     pub(super) fn add(&mut self, fault: Fault) {

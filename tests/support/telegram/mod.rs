@@ -43,6 +43,7 @@ use super::feeds::wire;
 use book::Book;
 use shared::platform::clock::Clock;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use tokio::net::TcpListener;
@@ -156,6 +157,11 @@ impl Telegram {
         self.book().script.left()
     }
 
+    /// Faults by chance from now on; none: the sky is clear.
+    pub fn storm(&self, storm: Option<Storm>) {
+        self.book().script.storm(storm);
+    }
+
     /// Adds a chat, or replaces the one of that id.
     pub fn add_chat(&self, chat: Chat) {
         self.book().chats.add(chat);
@@ -188,6 +194,19 @@ impl Telegram {
     /// Every request that came, in order.
     pub fn requests(&self) -> Vec<Asked> {
         self.book().record.requests.all()
+    }
+
+    /// How many came, without copying them.
+    pub fn request_count(&self) -> usize {
+        self.book().record.requests.len()
+    }
+
+    /// The requests whose clients wait for an answer at this moment.
+    pub fn open_requests(&self) -> Vec<Asked> {
+        let book = self.book();
+        let now = book.clock.now();
+        let open = book.record.requests.iter();
+        open.filter(|asked| asked.is_open(now)).cloned().collect()
     }
 
     /// Every 429, from the limits and from the script; not those of an HTML page.
@@ -250,7 +269,15 @@ async fn accept(listener: TcpListener, book: &Arc<Mutex<Book>>) {
         };
         let book = Arc::clone(book);
         tokio::spawn(async move {
-            wire::converse(socket, move |request| locked(&book).ask(&request)).await;
+            let last = AtomicUsize::new(0);
+            let ask = |request| {
+                let mut book = locked(&book);
+                let reply = book.ask(&request);
+                last.store(book.record.requests.len(), Ordering::Relaxed);
+                reply
+            };
+            wire::converse(socket, ask).await;
+            locked(&book).hung_up(last.into_inner());
             drop(room);
         });
     }

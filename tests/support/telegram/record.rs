@@ -49,11 +49,18 @@ pub struct Asked {
     pub message_id: Option<i64>,
     /// The description of a refusal, or the fault.
     pub remark: String,
+    /// When the answer went out, or will, or the client gave up; None while it waits in silence.
+    pub over_at: Option<Timestamp>,
 }
 
 impl Asked {
     pub fn chat(&self) -> Option<&str> {
         self.parameters.get("chat_id")
+    }
+
+    /// Somebody waits for its answer.
+    pub fn is_open(&self, now: Timestamp) -> bool {
+        self.over_at.is_none_or(|over_at| over_at > now)
     }
 }
 
@@ -141,6 +148,16 @@ impl<T: Clone> Log<T> {
             self.bytes -= bytes;
             self.forgotten += 1;
         }
+    }
+
+    /// The entry that was the `number`th, counted from 1.
+    pub(super) fn get_mut(&mut self, number: usize) -> Option<&mut T> {
+        let place = number.checked_sub(self.forgotten + 1)?;
+        self.entries.get_mut(place).map(|(entry, _)| entry)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().map(|(entry, _)| entry)
     }
 
     pub(super) fn last_mut(&mut self) -> Option<&mut T> {

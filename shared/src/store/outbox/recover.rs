@@ -1,6 +1,7 @@
 //! Recovery: a new sender takes over under a new epoch; backoff that no clock reaches is healed.
 
-use crate::model::Timestamp;
+use super::row::text;
+use crate::model::{Destination, Timestamp};
 use crate::store::{Db, StoreError};
 use rusqlite::named_params;
 use std::time::Duration;
@@ -23,16 +24,22 @@ UPDATE sender_lease SET epoch=epoch+1,holder=:holder,since=:now WHERE one=1 RETU
 const INTERRUPTED: &str = "\
 UPDATE attempt SET ended_at=:now,outcome='interrupted',detail='the sender ended before the outcome was known'
  WHERE ended_at IS NULL";
+/// Before they are ended.
+const UNDER_WAY: &str = "\
+SELECT DISTINCT channel,chat_id FROM outbox
+ WHERE id IN(SELECT outbox_id FROM attempt WHERE ended_at IS NULL)";
 const RECOVER: &str = "\
 UPDATE outbox SET state='ready',lease_epoch=NULL,updated_at=:now
  WHERE state='leased' AND lease_epoch<>:epoch";
 
 /// What a new sender found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenOver {
     pub epoch: Epoch,
     /// Attempts that were under way when the last sender ended: each may have arrived.
     pub interrupted: usize,
+    /// Where they went, up to a moment ago.
+    pub places: Vec<Destination>,
 }
 
 /// Starts a new epoch and takes back what the last sender held. The caller holds the sender's
@@ -45,6 +52,7 @@ pub fn take_over(db: &Db, holder: &str, now: Timestamp) -> Result<TakenOver, Sto
         named_params! {":holder": holder, ":now": now_seconds},
         |row| row.get(0),
     )?;
+    let places = under_way(db)?;
     let interrupted = db.execute(INTERRUPTED, named_params! {":now": now_seconds})?;
     db.execute(
         RECOVER,
@@ -53,7 +61,19 @@ pub fn take_over(db: &Db, holder: &str, now: Timestamp) -> Result<TakenOver, Sto
     Ok(TakenOver {
         epoch: Epoch(epoch),
         interrupted,
+        places,
     })
+}
+
+fn under_way(db: &Db) -> Result<Vec<Destination>, StoreError> {
+    let mut under_way = db.prepare(UNDER_WAY)?;
+    let places = under_way.query_map([], |row| {
+        Ok(Destination {
+            channel: text(row, 0)?,
+            chat_id: text(row, 1)?,
+        })
+    })?;
+    Ok(places.collect::<rusqlite::Result<_>>()?)
 }
 
 /// A transaction touches no more rows, so that others are not kept out.
