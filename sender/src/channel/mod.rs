@@ -128,9 +128,7 @@ impl Channels {
     pub fn limits(&self, to: &Destination) -> Option<Limits> {
         match self.by_name.get(&to.channel)? {
             Channel::Console(_) => None,
-            Channel::Telegram(telegram) => self
-                .has_limits
-                .then(|| telegram.limits(&to.chat_id)),
+            Channel::Telegram(telegram) => self.has_limits.then(|| telegram.limits(&to.chat_id)),
         }
     }
 

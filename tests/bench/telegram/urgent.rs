@@ -16,6 +16,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 use watchalert_tests::telegram::{Asked, Fault, Limits, Options, Telegram};
+use watchalert_tests::world::{ask, stranger};
 
 /// Waiting for one chat.
 const FLOOD: usize = 1_000;
@@ -60,7 +61,9 @@ async fn seen(words: &str) -> Instant {
             CAME.notified().await;
         }
     };
-    timeout(PATIENCE, look).await.expect("the alert on the wire")
+    timeout(PATIENCE, look)
+        .await
+        .expect("the alert on the wire")
 }
 
 fn read(words: &str) -> Option<Instant> {
@@ -80,7 +83,11 @@ fn telegram() -> Telegram {
 /// Urgent alerts for idle chats while the flood waits: with three chats that hang, and, in the long
 /// form, again after the sender has given three exchanges up.
 pub async fn behind_a_flood(table: &mut Table, dir: &Path, program: &Path, scale: Scale) {
-    let held = HANGING.map(|id| Fault::hold(HELD).in_chat(id).lasting(Duration::from_hours(1)));
+    let held = HANGING.map(|id| {
+        Fault::hold(HELD)
+            .in_chat(id)
+            .lasting(Duration::from_hours(1))
+    });
     let what = "urgent behind 1,000, three chats hang";
     one_flood(table, dir, program, scale, (what, held, Duration::ZERO)).await;
     if scale.pace == Pace::Real {
@@ -109,6 +116,9 @@ async fn one_flood(
     room.enqueue(&owed, now).await;
     seen("flood-1.").await;
     sleep(after).await;
+    let given_up = "SELECT count(*) FROM attempt WHERE outcome='unknown'";
+    let expected = if after.is_zero() { "0" } else { "3" };
+    assert_eq!(ask(&stranger(room.store.path()), given_up), expected);
 
     let sync = table.sync_latency();
     let mut took = Vec::new();
