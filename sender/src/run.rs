@@ -33,11 +33,21 @@ pub async fn run(
     until: Until,
     stop: impl Future<Output = ()>,
 ) -> Result<Drained, Failure> {
+    let channels = Channels::open(&scene.config.channels, &scene.output, scene.style);
+    run_through(channels, scene, until, stop).await
+}
+
+/// The same with channels that are open already.
+pub async fn run_through(
+    channels: Channels,
+    scene: Scene,
+    until: Until,
+    stop: impl Future<Output = ()>,
+) -> Result<Drained, Failure> {
     let path = scene.config.state_path.clone();
     // The lock first: opening may migrate, and not under a sender that runs.
     let _lock = lock(&path)?;
     let store = Arc::new(Store::open(&path)?);
-    let channels = Channels::open(&scene.config.channels, &scene.output, scene.style);
     channels.recall(store.read(gate::renamed).await?);
     let channels = Arc::new(channels);
     let epoch = take_over(&store, &channels, &scene.clock).await?;

@@ -5,7 +5,9 @@ mod figures;
 mod history;
 mod machine;
 mod protocol;
+mod running;
 mod sender;
+mod telegram;
 
 use figures::Table;
 use std::path::PathBuf;
@@ -14,7 +16,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Builder;
 
-const USAGE: &str = "usage: protocol [--dir DIR] [--sender PROGRAM] [--quick]";
+const USAGE: &str = "usage: protocol [--dir DIR] [--sender PROGRAM] [--quick | --long]";
 
 /// What the command line asks for.
 struct Options {
@@ -35,6 +37,19 @@ struct Scale {
     waiting: u32,
     claims: usize,
     alerts: usize,
+    urgent: usize,
+    /// At once, to one chat.
+    burst: usize,
+    pace: Pace,
+}
+
+/// How time passes while a burst goes through the limits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// On a clock that is moved to each next moment: policy alone.
+    Set,
+    /// As it does.
+    Real,
 }
 
 const FULL: Scale = Scale {
@@ -44,6 +59,9 @@ const FULL: Scale = Scale {
     waiting: 100_000,
     claims: 1_000,
     alerts: 300,
+    urgent: 20,
+    burst: 200,
+    pace: Pace::Set,
 };
 
 const QUICK: Scale = Scale {
@@ -53,6 +71,14 @@ const QUICK: Scale = Scale {
     waiting: 5_000,
     claims: 100,
     alerts: 30,
+    urgent: 5,
+    burst: 20,
+    pace: Pace::Set,
+};
+
+const LONG: Scale = Scale {
+    pace: Pace::Real,
+    ..FULL
 };
 
 fn main() -> ExitCode {
@@ -82,6 +108,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Strin
             "--dir" => options.dir = value()?.into(),
             "--sender" => options.sender = Some(value()?.into()),
             "--quick" => options.scale = QUICK,
+            "--long" => options.scale = LONG,
             // Cargo's own.
             "--bench" => {}
             _ => return Err(format!("{argument} is unknown")),
@@ -111,9 +138,16 @@ async fn measure(options: &Options) {
     protocol::whole_path(&mut table, dir, scale).await;
     protocol::the_senders_loop(&mut table, dir, scale).await;
     history::claims(&mut table, dir, scale).await;
-    match &options.sender {
-        Some(program) => sender::latency_and_idle(&mut table, dir, program, scale).await,
+    telegram::rate::measure(&mut table, dir, scale).await;
+    let program = options.sender.as_deref();
+    match program {
+        Some(program) => {
+            sender::latency_and_idle(&mut table, dir, program, scale).await;
+            telegram::urgent::when_idle(&mut table, dir, program, scale).await;
+            telegram::urgent::behind_a_flood(&mut table, dir, program, scale).await;
+        }
         None => println!("(no --sender: latency and idle cost are left out)"),
     }
+    telegram::burst::measure(&mut table, dir, program, scale).await;
     table.end();
 }

@@ -101,8 +101,9 @@ impl Limits {
         } else {
             from_answer
         };
-        // Somebody else may have claimed meanwhile: what is reserved is never taken back.
-        chat.next_at = chat.next_at.max(next);
+        // Somebody else may have claimed meanwhile: what they reserved is never taken back.
+        let is_own = chat.next_at <= from_write;
+        chat.next_at = if is_own { next } else { chat.next_at.max(next) };
         if let Some(most) = self.per_minute {
             // The claim has counted it with a time at which it was not sent yet.
             if let Some(own) = chat.ring.iter().rposition(|at| *at <= written) {
@@ -234,6 +235,28 @@ mod tests {
             [0.0, 9.0, 18.0],
             "when it reached the other side is not known"
         );
+    }
+
+    #[test]
+    fn after_a_quick_answer_the_gap_counts_from_whichever_is_earlier() {
+        for (answer, second) in [(10, 1.01), (49, 1.049), (120, 1.05)] {
+            let starts = schedule(
+                Limits::PRIVATE,
+                Priority::High,
+                2,
+                Duration::from_millis(answer),
+            );
+            assert_eq!(starts, [0.0, second], "answered after {answer} ms");
+        }
+    }
+
+    #[test]
+    fn what_another_claim_reserved_meanwhile_is_not_taken_back() {
+        let mut gates = Gates::default();
+        let reserved = NOW + Duration::from_millis(2_100);
+        gates.chat.next_at = reserved;
+        Limits::PRIVATE.answered(&mut gates, NOW, NOW + Duration::from_millis(20));
+        assert_eq!(gates.chat.next_at, reserved);
     }
 
     #[test]
