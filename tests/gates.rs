@@ -1,10 +1,11 @@
 //! Gates in the file: no clock makes a wait longer or shorter, and an upgraded group takes its gate
 //! along.
 
-use shared::model::{Gate, GateKeys, Gatekeeper, Timestamp};
-use shared::store::gate::{self, Shifted};
+use shared::model::{Blame, Gate, GateKeys, Gatekeeper, Priority, Receipt, Settlement, Timestamp};
+use shared::store::outbox::Epoch;
+use shared::store::{StoreError, gate, timeline};
 use std::time::Duration;
-use watchalert_tests::world::{START, Unlimited, World, to};
+use watchalert_tests::world::{START, Unlimited, World, fault, to};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -38,13 +39,16 @@ fn chat(world: &World) -> Gate {
     seen.lock().expect("free").clone()
 }
 
-fn shift(world: &World, seconds: f64) {
-    let mut after = Some(Shifted::default());
-    while let Some(last) = after {
-        after = world
-            .write(move |db| gate::shift(db, seconds, &last))
-            .expect("moved along");
-    }
+/// The clock is turned by so many seconds, and the file follows.
+fn turn(world: &World, epoch: Epoch, seconds: f64) {
+    let before = world.read(timeline::stepped);
+    let turned = world.clock.now().unix_seconds() + seconds;
+    world.clock.turn_to(Timestamp::from_unix_seconds(turned));
+    let to = before + Timestamp::from_unix_seconds(seconds).unix_millis();
+    let now = world.clock.now();
+    world
+        .write(move |db| timeline::follow(db, epoch, to, now))
+        .expect("followed");
 }
 
 #[test]
@@ -76,9 +80,10 @@ fn a_wait_that_is_as_long_as_it_was_told_is_left_alone() {
 fn waits_move_along_with_a_clock_that_is_set() {
     for seconds in [30.0 * 86_400.0, -30.0 * 86_400.0] {
         let world = World::new();
+        let epoch = world.take_over();
         shut(&world, Duration::from_secs(43_838));
         let moved = |at: Timestamp| Timestamp::from_unix_seconds(at.unix_seconds() + seconds);
-        shift(&world, seconds);
+        turn(&world, epoch, seconds);
         let gate = chat(&world);
         assert_eq!(
             gate.blocked_until,
@@ -92,17 +97,58 @@ fn waits_move_along_with_a_clock_that_is_set() {
 }
 
 #[test]
-fn more_gates_than_one_transaction_takes_are_each_moved_once() {
+fn backoff_moves_along_and_what_is_due_or_meant_for_later_does_not() {
+    for seconds in [3_600.0, -3_600.0] {
+        let world = World::new();
+        let (epoch, ops) = (world.take_over(), to("ops", "7"));
+        for key in ["backoff", "due", "meant"] {
+            world.enqueue(key, &ops, Priority::High);
+        }
+        let lease = world.lease(epoch, &ops);
+        let later = START + Duration::from_secs(300);
+        let again = Settlement::RetryAt(later, fault(Blame::Channel, false));
+        world.settle(lease, again, None).expect("settled");
+        let due = world.lease(epoch, &ops);
+        let begun = Settlement::Continue(
+            Receipt {
+                message_id: "1".to_owned(),
+            },
+            vec!["left".to_owned()],
+        );
+        world.settle(due, begun, None).expect("begun");
+        let meant = "UPDATE outbox SET not_before=1796112000 WHERE id=3";
+        world
+            .stranger()
+            .execute(meant, [])
+            .expect("meant for later");
+        turn(&world, epoch, seconds);
+        let waits = "SELECT group_concat(due_at-unixepoch) FROM (SELECT due_at, \
+                     1796025600 AS unixepoch FROM outbox ORDER BY id)";
+        let expected = format!("{:?},-1796025600.0,86400.0", 300.0 + seconds);
+        assert_eq!(world.ask(waits), expected);
+        let failing = world.ask("SELECT started_at FROM attempt WHERE outbox_id=1");
+        assert_eq!(
+            failing,
+            (START.unix_seconds() + seconds).to_string(),
+            "no older for it"
+        );
+        world.all_invariants_hold();
+    }
+}
+
+#[test]
+fn a_sender_that_was_fenced_moves_nothing() {
     let world = World::new();
-    let insert = "\
-WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<250)
-INSERT INTO gate(scope,key,blocked_until) SELECT 'chat',i,1000 FROM n";
-    world.stranger().execute(insert, []).expect("inserted");
-    shift(&world, 5.0);
-    assert_eq!(
-        world.ask("SELECT min(blocked_until)||' '||max(blocked_until) FROM gate"),
-        "1005.0 1005.0"
+    let old = world.take_over();
+    shut(&world, Duration::from_secs(60));
+    world.take_over();
+    let now = world.clock.now();
+    let followed = world.write(move |db| timeline::follow(db, old, 5_000, now));
+    assert!(
+        matches!(followed, Err(StoreError::Fenced(_))),
+        "{followed:?}"
     );
+    assert_eq!(chat(&world).blocked_until, START + Duration::from_secs(60));
 }
 
 #[test]
@@ -121,5 +167,24 @@ fn an_upgraded_group_takes_its_waits_along() {
     assert_eq!(
         world.read(gate::renamed),
         [(keys().chat, "-1007".to_owned())]
+    );
+}
+
+#[test]
+fn what_was_known_of_the_new_id_is_not_forgotten_for_the_old_ones_sake() {
+    let world = World::new();
+    let insert = "\
+INSERT INTO gate(scope,key,next_at,blocked_until,blocked_for,strikes,ring,paused_until) VALUES
+ ('chat','ops/-1007',100,9000,3600,3,x'0000000000000001',0),
+ ('chat','ops/7',200,8000,60,1,x'0000000000000002',7000)";
+    world.stranger().execute(insert, []).expect("inserted");
+    world
+        .write(move |db| gate::rename(db, &keys().chat, "ops/-1007", "-1007"))
+        .expect("renamed");
+    let joined = "SELECT next_at||' '||blocked_until||' '||blocked_for||' '||strikes||' '||hex(ring)||' '||paused_until
+                    FROM gate WHERE key='ops/-1007'";
+    assert_eq!(
+        world.ask(joined),
+        "200.0 9000.0 3600.0 3 00000000000000010000000000000002 7000.0"
     );
 }

@@ -102,14 +102,14 @@ fn without_reserved_room_or_with_more_to_keep_a_new_file_is_written() {
     assert_eq!(journal::read(&database).expect("read"), completions(3));
     journal::reserve(&database).expect("room");
     let spare = beside(&database, ".unsettled.spare");
-    assert_eq!(length(&spare), 65_536);
-    journal::write(&database, &completions(1000)).expect("written");
-    assert_eq!(journal::read(&database).expect("read"), completions(1000));
+    assert_eq!(length(&spare), 262_144);
+    journal::write(&database, &completions(4000)).expect("written");
+    assert_eq!(journal::read(&database).expect("read"), completions(4000));
     journal::write(&database, &completions(1)).expect("written");
     assert_eq!(journal::read(&database).expect("read"), completions(1));
     assert!(!spare.exists(), "it became the journal");
     journal::reserve(&database).expect("room again");
-    assert_eq!(length(&spare), 65_536);
+    assert_eq!(length(&spare), 262_144);
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! A delivery in several messages: each is an attempt of its own, what has arrived is never sent
 //! again, and what is left survives a crash, a full disk and a death.
 
-use shared::model::{Blame, Priority, Receipt, Settlement};
+use shared::model::{Blame, Priority, Receipt, Settlement, Timestamp};
 use shared::store::journal::{self, Completion};
 use shared::store::outbox::{self, Settled};
-use watchalert_tests::world::{World, fault, receipt, to};
+use std::time::Duration;
+use watchalert_tests::world::{START, World, fault, receipt, to};
 
 fn part(id: &str, left: &[&str]) -> Settlement {
     let receipt = Receipt {
@@ -153,4 +154,106 @@ fn nobody_can_write_a_rest_that_is_no_list() {
             "{refused}"
         );
     }
+}
+
+#[test]
+fn nobody_but_the_sender_changes_what_is_left_or_to_whom_it_goes() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    world.enqueue("one", &screen, Priority::High);
+    let epoch = world.take_over();
+    let lease = world.lease(epoch, &screen);
+    world.settle(lease, part("1", &["b"]), None).expect("begun");
+    for change in [
+        "rest=NULL",
+        "rest='[]'",
+        "chat_id='-555'",
+        "channel='other'",
+    ] {
+        let update = format!("UPDATE outbox SET {change}");
+        let refused = world.stranger().execute(&update, []).expect_err(change);
+        assert!(
+            refused
+                .to_string()
+                .contains("a part of this row has arrived"),
+            "{refused}"
+        );
+    }
+    world.all_invariants_hold();
+}
+
+#[test]
+fn a_rest_that_cannot_be_read_costs_a_marked_copy_and_not_the_destination() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    world.enqueue("one", &screen, Priority::High);
+    let epoch = world.take_over();
+    let lease = world.lease(epoch, &screen);
+    world.settle(lease, part("1", &["b"]), None).expect("begun");
+    world
+        .stranger()
+        .execute_batch("DROP TRIGGER begun_rows_go_on; UPDATE outbox SET rest='[1]'")
+        .expect("as damage would");
+    let lease = world.lease(epoch, &screen);
+    assert!(lease.held().possible_repeat);
+    assert!(lease.held().rest.is_empty());
+}
+
+#[test]
+fn a_marked_copy_that_did_not_go_out_is_not_counted() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    world.enqueue("one", &screen, Priority::High);
+    let epoch = world.take_over();
+    let marked = || world.ask("SELECT n FROM ledger WHERE name='repeat_marked'");
+    for (settlement, count) in [
+        (
+            Settlement::RetryAt(Timestamp::EPOCH, fault(Blame::Channel, true)),
+            "0",
+        ),
+        (
+            Settlement::RetryAt(Timestamp::EPOCH, fault(Blame::Channel, false)),
+            "0",
+        ),
+        (
+            Settlement::RetryAt(Timestamp::EPOCH, fault(Blame::Channel, true)),
+            "1",
+        ),
+        (receipt("1"), "2"),
+    ] {
+        let lease = world.lease(epoch, &screen);
+        world.settle(lease, settlement, None).expect("settled");
+        assert_eq!(marked(), count);
+    }
+}
+
+/// `queue retry` under a clock that was an hour fast.
+#[test]
+fn a_revived_row_has_its_tries_again_under_any_clock() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    world.enqueue("one", &screen, Priority::High);
+    let epoch = world.take_over();
+    let lost = |world: &World| {
+        let lease = world.lease(epoch, &screen);
+        let counted = (lease.held().unknown_outcomes, lease.held().possible_repeat);
+        let again = Settlement::RetryAt(Timestamp::EPOCH, fault(Blame::Channel, true));
+        world.settle(lease, again, None).expect("settled");
+        counted
+    };
+    assert_eq!([lost(&world), lost(&world)], [(0, false), (1, true)]);
+    let lease = world.lease(epoch, &screen);
+    let bury = Settlement::Bury("lost".to_owned(), fault(Blame::Channel, true));
+    world.settle(lease, bury, None).expect("buried");
+    world.advance(Duration::from_secs(3_600));
+    let now = world.clock.now();
+    world
+        .write(move |db| outbox::operator::requeue(db, 1, now))
+        .expect("revived");
+    world.clock.turn_to(START);
+    world
+        .stranger()
+        .execute("UPDATE outbox SET next_attempt=0", [])
+        .expect("due");
+    assert_eq!([lost(&world), lost(&world)], [(0, true), (1, true)]);
 }

@@ -11,7 +11,7 @@ use shared::model::{
 use shared::store::items::Parsed;
 use shared::store::outbox::operator::Listed;
 use shared::store::outbox::{self, Claim, Notice, operator, prune, waiting};
-use shared::store::{StoreError, feeds, gate, heartbeats, items, journal, status};
+use shared::store::{StoreError, feeds, gate, heartbeats, items, journal, status, timeline};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -53,13 +53,14 @@ fn the_sender_and_its_operator(db: &Connection) -> Result<(), StoreError> {
     outbox::notify(db, &notice, now)?;
     waiting::address(db, &to("", "-"), &screen, now)?;
     gate::heal(db, now)?;
-    gate::shift(db, 5.0, &gate::Shifted::default())?;
     gate::rename(db, "a", "b", "b")?;
     gate::renamed(db)?;
     waiting::all(db, now)?;
     waiting::fresh(db, waiting::high_water(db)?, now, later)?;
     let epoch = outbox::take_over(db, "test", now)?.epoch;
     outbox::heal(db, now)?;
+    timeline::follow(db, epoch, 5_000, now)?;
+    timeline::follow(db, epoch, 0, now)?;
     let settle =
         |lease: &Lease<_>, settlement| outbox::settle(db, lease, &settlement, Some(&other), now);
     let lease = || match outbox::claim(db, epoch, &screen, &Unlimited, now)? {

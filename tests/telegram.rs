@@ -15,6 +15,8 @@ mod outages;
 
 #[path = "telegram/parts.rs"]
 mod parts;
+#[path = "telegram/set_clock.rs"]
+mod set_clock;
 
 use shared::config::{Config, Program, Surroundings};
 use shared::model::{Priority, Timestamp};

@@ -6,17 +6,18 @@ use crate::lookout::Lookout;
 use crate::notice;
 use crate::policy::schedule::Schedule;
 use crate::upkeep;
-use shared::model::{Destination, Priority, Timestamp};
+use shared::model::{Delivery, Destination, Lease, Priority, Timestamp};
 use shared::platform::doorbell::Doorbell;
 use shared::platform::systemd;
 use shared::store::outbox::waiting::Waiting;
 use shared::store::outbox::{self, Claim, Epoch, Settled};
-use shared::store::{Db, Remedy, StoreError, gate};
+use shared::store::{Db, Remedy, StoreError, timeline};
+use std::collections::HashMap;
 use std::future::{Future, pending};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 /// Deliveries under way at once. A server may hold a request for seconds, so a small cap would
@@ -63,10 +64,14 @@ pub struct Drain {
     lookout: Lookout,
     schedule: Schedule,
     flights: JoinSet<Landed>,
+    /// What each of them holds.
+    leases: HashMap<Id, Arc<Lease<Delivery>>>,
     /// The day on which each unknown channel was last told of.
     unknown: notice::UnknownChannels,
     /// The file or its disk is in the way: work rests until the next poll.
     rests: bool,
+    /// Rows have another address now.
+    look_again: bool,
     trouble_told: bool,
     drained: Drained,
     chance: fastrand::Rng,
@@ -80,7 +85,7 @@ impl Drain {
         retention: Duration,
         chance: fastrand::Rng,
     ) -> Self {
-        let now = runway.clock.now();
+        let now = runway.steady.now();
         let (store, channels) = (Arc::clone(&runway.store), Arc::clone(&runway.channels));
         let lookout = Lookout::new(store, channels, default_channel, now);
         Self {
@@ -90,6 +95,8 @@ impl Drain {
             lookout,
             schedule: Schedule::default(),
             flights: JoinSet::new(),
+            leases: HashMap::new(),
+            look_again: false,
             unknown: notice::UnknownChannels::default(),
             rests: false,
             trouble_told: false,
@@ -151,6 +158,9 @@ impl Drain {
         self.look_everywhere().await?;
         systemd::ready();
         loop {
+            if std::mem::take(&mut self.look_again) {
+                self.look_everywhere().await?;
+            }
             self.launch().await?;
             if *stopped.borrow() || (until == Until::Empty && self.is_empty().await?) {
                 return Ok(());
@@ -158,7 +168,7 @@ impl Drain {
             let wait = self.until_next_due();
             tokio::select! {
                 _ = stopped.changed() => {}
-                Some(landed) = self.flights.join_next() => self.land(landed)?,
+                Some(landed) = self.flights.join_next_with_id() => self.land(landed)?,
                 heard = rung(bell) => {
                     if !heard {
                         bell = None;
@@ -175,8 +185,11 @@ impl Drain {
     /// Claims what is eligible and lets it fly.
     async fn launch(&mut self) -> Result<(), StoreError> {
         while !self.rests {
-            let now = self.runway.clock.now();
-            self.notice_a_set_clock(now).await?;
+            self.notice_a_set_clock().await?;
+            if self.rests {
+                break;
+            }
+            let now = self.runway.steady.now();
             let free = FLIGHTS.saturating_sub(self.flights.len());
             let eligible = self.schedule.take(now, free, CLAIMS);
             if eligible.is_empty() {
@@ -207,8 +220,12 @@ impl Drain {
     fn start(&mut self, destination: Destination, claim: Result<Claim, StoreError>) {
         match claim {
             Ok(Claim::Leased(lease)) => {
-                let flight = self.runway.clone().fly(*lease, self.chance.f64());
-                self.flights.spawn(flight);
+                let lease = Arc::new(*lease);
+                let flight = self
+                    .runway
+                    .clone()
+                    .fly(Arc::clone(&lease), self.chance.f64());
+                self.leases.insert(self.flights.spawn(flight).id(), lease);
             }
             Ok(Claim::NotBefore(at, priority)) => {
                 self.schedule.landed(destination, at, priority);
@@ -228,21 +245,32 @@ impl Drain {
     }
 
     /// Every flight that is over by now frees its destination.
-    fn land(&mut self, first: Result<Landed, JoinError>) -> Result<(), StoreError> {
+    fn land(&mut self, first: Result<(Id, Landed), JoinError>) -> Result<(), StoreError> {
         let mut next = Some(first);
         let mut stop = Ok(());
         while let Some(landed) = next {
-            match landed {
-                Ok(landed) => stop = stop.and(self.count(landed)),
-                // The next sender takes its row back, as after a crash; its destination would wait
-                // for it here.
-                Err(panic) => {
-                    stop = stop.and(Err(StoreError::Bug(format!("in a flight: {panic}"))));
+            stop = stop.and(match landed {
+                Ok((id, landed)) => {
+                    self.leases.remove(&id);
+                    self.count(landed)
                 }
-            }
-            next = self.flights.try_join_next();
+                Err(panic) => self.crashed(&panic),
+            });
+            next = self.flights.try_join_next_with_id();
         }
         stop
+    }
+
+    /// A bug in one flight is that row's matter, and counts as an outcome that nobody knows. Should
+    /// even that fail, the next sender takes the row back.
+    fn crashed(&mut self, panic: &JoinError) -> Result<(), StoreError> {
+        let why = format!("in a flight: {panic}");
+        let Some(lease) = self.leases.remove(&panic.id()) else {
+            return Err(StoreError::Bug(why));
+        };
+        tracing::error!(row = lease.held().id, "a bug {why}");
+        self.flights.spawn(self.runway.clone().crash(lease, why));
+        Ok(())
     }
 
     fn count(&mut self, landed: Landed) -> Result<(), StoreError> {
@@ -256,11 +284,12 @@ impl Drain {
                 tracing::error!(to = %landed.destination, "a result could not be written: {error}");
             }
         }
+        self.look_again |= landed.renamed;
         // Whatever came of it, the gates may be other ones now.
         for channel in self.runway.channels.sharing(&landed.destination.channel) {
             self.schedule.release(channel);
         }
-        let now = self.runway.clock.now();
+        let now = self.runway.steady.now();
         self.schedule
             .landed(landed.destination, now, landed.priority);
         Ok(())
@@ -270,7 +299,7 @@ impl Drain {
     async fn land_all(&mut self) -> Result<(), StoreError> {
         let landing = async {
             let mut stop = Ok(());
-            while let Some(landed) = self.flights.join_next().await {
+            while let Some(landed) = self.flights.join_next_with_id().await {
                 stop = stop.and(self.land(landed));
             }
             stop
@@ -283,27 +312,27 @@ impl Drain {
     }
 
     async fn is_empty(&mut self) -> Result<bool, StoreError> {
-        if self.rests || !self.schedule.is_idle(self.runway.clock.now()) {
+        if self.rests || !self.schedule.is_idle(self.runway.steady.now()) {
             return Ok(false);
         }
         // What was enqueued or became due a moment ago counts too; what waits behind a gate does
         // not, and only asking tells the one from the other.
         self.look_everywhere().await?;
         self.launch().await?;
-        Ok(!self.rests && self.schedule.is_idle(self.runway.clock.now()))
+        Ok(!self.rests && self.schedule.is_idle(self.runway.steady.now()))
     }
 
     /// Until the next waiting destination becomes eligible.
     fn until_next_due(&self) -> Duration {
         let next = self.schedule.next_time().filter(|_| !self.rests);
-        let now = self.runway.clock.now();
+        let now = self.runway.steady.now();
         next.map_or(LONGEST_SLEEP, |due_at| due_at.since(now).min(LONGEST_SLEEP))
     }
 
     /// Each second: the writer thread answers, so we are alive; others' commits are noticed; a
     /// wall clock that was set is noticed; after trouble, work is tried again.
     async fn poll(&mut self) -> Result<(), StoreError> {
-        let now = self.runway.clock.now();
+        let now = self.runway.steady.now();
         let committed = self.lookout.committed(now).await;
         systemd::alive();
         if self.rests {
@@ -314,29 +343,30 @@ impl Drain {
             self.rests = false;
         }
         self.note(committed, now).await?;
-        self.notice_a_set_clock(now).await
+        self.notice_a_set_clock().await
     }
 
     /// Before anything is claimed: what waits by the wall clock waits as long as it was told.
-    async fn notice_a_set_clock(&mut self, now: Timestamp) -> Result<(), StoreError> {
-        let Some(seconds) = self.lookout.clock_was_set(now) else {
+    async fn notice_a_set_clock(&mut self) -> Result<(), StoreError> {
+        let Some(step) = self.runway.steady.step() else {
             return Ok(());
         };
-        tracing::warn!("the wall clock was set by {seconds:.0} s; all waits are moved along");
-        self.runway.steady.reset();
-        let mut after = Some(gate::Shifted::default());
-        while let Some(last) = after {
-            let shift = move |db: &Db| gate::shift(db, seconds, &last);
-            after = match self.runway.store.write(shift).await {
-                Ok(next) => next,
-                Err(error) => return self.bear(error),
-            };
+        let epoch = self.epoch;
+        let follow = move |db: &Db| timeline::follow(db, epoch, step.to, step.now);
+        if let Err(error) = self.runway.store.write(follow).await {
+            // Nothing is claimed before it has succeeded.
+            self.rests = true;
+            return self.bear(error);
         }
+        self.runway.steady.followed(step);
+        let by = Timestamp::from_unix_millis(step.by).unix_seconds();
+        tracing::warn!("the wall clock was set by {by:.1} s; all waits are moved along");
+        self.schedule.release_all();
         self.rescan().await
     }
 
     async fn rescan(&mut self) -> Result<(), StoreError> {
-        let now = self.runway.clock.now();
+        let now = self.runway.steady.now();
         let kept = upkeep::each_minute(&self.runway.store, self.retention, now).await;
         if let Err(error) = kept {
             self.bear(error)?;
@@ -351,13 +381,13 @@ impl Drain {
     }
 
     async fn look_everywhere(&mut self) -> Result<(), StoreError> {
-        let now = self.runway.clock.now();
+        let now = self.runway.steady.now();
         let found = self.lookout.everywhere(now).await;
         self.note(found, now).await
     }
 
     async fn look_for_fresh(&mut self) -> Result<(), StoreError> {
-        let now = self.runway.clock.now();
+        let now = self.runway.steady.now();
         let found = self.lookout.fresh(now).await;
         self.note(found, now).await
     }

@@ -7,12 +7,11 @@ use crate::notice;
 use crate::policy;
 use crate::policy::hold::{self, Evidence};
 use crate::policy::settle::Terms;
-use crate::steady::Steady;
+use crate::steady::{Moment, Steady};
 use shared::model::{
     Blame, Delivery, Destination, Fault, Gatekeeper, Lease, Outcome, Priority, Receipt, Settlement,
     Timestamp,
 };
-use shared::platform::clock::Clock;
 use shared::policy::text::span;
 use shared::store::journal::Completion;
 use shared::store::outbox::{self, Settled};
@@ -30,10 +29,9 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub struct Runway {
     pub store: Arc<Store>,
     pub channels: Arc<Channels>,
-    pub clock: Clock,
     pub give_up_after: Duration,
     pub unsettled: Unsettled,
-    pub(crate) steady: Steady,
+    pub steady: Steady,
     /// The 429s of the last seconds, of all chats.
     pub evidence: Arc<Mutex<Evidence>>,
 }
@@ -73,41 +71,54 @@ pub struct Landed {
     pub destination: Destination,
     /// Of what was sent: what comes next is seldom graver.
     pub priority: Priority,
+    /// Its chat was found to have another id.
+    pub renamed: bool,
     pub result: Result<Settled, StoreError>,
 }
 
 impl Runway {
     /// Sends and settles. `chance` is uniform in `[0, 1)`.
-    pub async fn fly(self, lease: Lease<Delivery>, chance: f64) -> Landed {
-        let lease = Arc::new(lease);
-        let written = self.clock.now();
+    pub async fn fly(self, lease: Arc<Lease<Delivery>>, chance: f64) -> Landed {
+        let written = self.steady.moment();
         let Sent { outcome, renamed } = self.send(&lease).await;
-        let now = self.clock.now();
-        let trace = Arc::new(Trace {
+        let trace = Trace {
             written,
-            answered: now,
-            fault: fault_of(&outcome).cloned(),
+            answered: self.steady.moment(),
             renamed,
             chance,
-        });
-        let terms = Terms {
-            give_up_after: self.give_up_after,
-            ages_are_sure: self.steady.is_sure(),
         };
-        let settlement = policy::settle::decide(outcome, lease.held(), &terms, now, chance);
-        let settlement = Arc::new(settlement);
-        log(&lease, &settlement, now);
-        let mut result = self.settle(&lease, &settlement, trace).await;
-        if let Settlement::Bury(reason, fault) = &*settlement
-            && result.is_ok()
-            && let Some(before) = policy::settle::dies_with(fault, &terms, now)
-            && let Err(error) = self.bury_behind(&lease, before, reason).await
-        {
-            result = Err(error);
-        }
+        self.land(lease, outcome, trace).await
+    }
+
+    /// For a flight that a bug of ours ended: it may have arrived.
+    pub async fn crash(self, lease: Arc<Lease<Delivery>>, why: String) -> Landed {
+        let now = self.steady.moment();
+        let trace = Trace {
+            written: now,
+            answered: now,
+            renamed: None,
+            chance: 0.5,
+        };
+        self.land(lease, bug(&why), trace).await
+    }
+
+    async fn land(self, lease: Arc<Lease<Delivery>>, outcome: Outcome, trace: Trace) -> Landed {
+        let (destination, priority) = {
+            let held = lease.held();
+            (held.destination.clone(), held.priority)
+        };
+        let renamed = trace.renamed.is_some();
+        let result = match self.settle(&lease, outcome, trace).await {
+            Ok((settled, Some(death))) => {
+                let buried = self.bury_behind(&destination, death).await;
+                buried.map(|()| settled)
+            }
+            settled => settled.map(|(settled, _)| settled),
+        };
         Landed {
-            destination: lease.held().destination.clone(),
-            priority: lease.held().priority,
+            destination,
+            priority,
+            renamed,
             result,
         }
     }
@@ -116,44 +127,31 @@ impl Runway {
     async fn send(&self, lease: &Arc<Lease<Delivery>>) -> Sent {
         let (channels, held) = (Arc::clone(&self.channels), Arc::clone(lease));
         let sending = tokio::spawn(async move { channels.send(held.held()).await });
-        sending.await.unwrap_or_else(|panic| {
-            Sent::from(Outcome::Deferred(Fault {
-                blame: Blame::Ours,
-                hold: None,
-                retry_after: None,
-                maybe_delivered: true,
-                detail: format!("a bug in the channel: {panic}"),
-            }))
-        })
+        let sent = sending.await;
+        sent.unwrap_or_else(|panic| Sent::from(bug(&panic.to_string())))
     }
 
     /// Offers the result until the database takes it: no new work is claimed for this destination
-    /// before, so a full disk stops the sending instead of multiplying it.
+    /// before, so a full disk stops the sending instead of multiplying it. What follows for the row is
+    /// decided within the transaction, by the time that holds there.
     async fn settle(
         &self,
         lease: &Arc<Lease<Delivery>>,
-        settlement: &Arc<Settlement>,
-        trace: Arc<Trace>,
-    ) -> Result<Settled, StoreError> {
+        outcome: Outcome,
+        trace: Trace,
+    ) -> Result<(Settled, Option<Death>), StoreError> {
         let id = lease.held().id;
-        match &**settlement {
-            Settlement::Complete(receipt) => self.unsettled.hold(lease, receipt, &[]),
-            Settlement::Continue(receipt, rest) => self.unsettled.hold(lease, receipt, rest),
-            Settlement::RetryAt(..) | Settlement::Bury(..) | Settlement::Release => {}
+        match &outcome {
+            Outcome::Delivered(receipt) => self.unsettled.hold(lease, receipt, &[]),
+            Outcome::Begun(receipt, rest) => self.unsettled.hold(lease, receipt, rest),
+            Outcome::Deferred(_) | Outcome::Rejected(_) => {}
         }
-        let notices = self.notices(lease);
+        let come = Arc::new((outcome, trace));
         let mut told = false;
         loop {
-            let now = self.clock.now();
-            let (lease, settlement) = (Arc::clone(lease), Arc::clone(settlement));
-            let (runway, trace, notices) = (self.clone(), Arc::clone(&trace), notices.clone());
-            let write = move |db: &Db| {
-                let settled = outbox::settle(db, &lease, &settlement, notices.as_ref(), now)?;
-                runway.adjust_gates(db, &lease.held().destination, &trace)?;
-                Ok(settled)
-            };
-            let written = self.store.write(write).await;
-            match written {
+            let (runway, lease, come) = (self.clone(), Arc::clone(lease), Arc::clone(&come));
+            let write = move |db: &Db| runway.write(db, &lease, &come.0, &come.1);
+            match self.store.write(write).await {
                 Err(error) if error.remedy() == Remedy::Wait => {
                     if !told {
                         tracing::warn!(row = id, "a result waits in memory: {error}");
@@ -172,27 +170,54 @@ impl Runway {
             }
         }
     }
-}
 
-impl Runway {
-    fn notices(&self, lease: &Lease<Delivery>) -> Option<Destination> {
-        let notices = self.channels.notices(&lease.held().destination.channel);
-        notices.cloned()
+    fn write(
+        &self,
+        db: &Db,
+        lease: &Lease<Delivery>,
+        outcome: &Outcome,
+        trace: &Trace,
+    ) -> Result<(Settled, Option<Death>), StoreError> {
+        let answered = self.steady.in_file(db, trace.answered)?;
+        let terms = Terms {
+            give_up_after: self.give_up_after,
+            ages_are_sure: self.steady.is_sure(),
+        };
+        let settlement = policy::settle::decide(
+            outcome.clone(),
+            lease.held(),
+            &terms,
+            answered,
+            trace.chance,
+        );
+        let notices = self.notices(&lease.held().destination);
+        let settled = outbox::settle(db, lease, &settlement, notices.as_ref(), answered)?;
+        self.adjust_gates(db, &lease.held().destination, outcome, trace)?;
+        log(lease, &settlement, answered);
+        let death = match settlement {
+            Settlement::Bury(reason, fault) => {
+                let before = policy::settle::dies_with(&fault, &terms, answered);
+                before.map(|before| Death { reason, before })
+            }
+            _ => None,
+        };
+        Ok((settled, death))
+    }
+
+    fn notices(&self, of: &Destination) -> Option<Destination> {
+        self.channels.notices(&of.channel).cloned()
     }
 
     /// What waited as long as the row that died of it dies with it, and is told in one notice.
-    async fn bury_behind(
-        &self,
-        lease: &Lease<Delivery>,
-        before: Timestamp,
-        reason: &str,
-    ) -> Result<(), StoreError> {
-        let now = self.clock.now();
+    async fn bury_behind(&self, place: &Destination, death: Death) -> Result<(), StoreError> {
         loop {
-            let (to, notices) = (lease.held().destination.clone(), self.notices(lease));
-            let reason = reason.to_owned();
-            let bury =
-                move |db: &Db| outbox::bury_behind(db, &to, before, &reason, notices.as_ref(), now);
+            let (runway, place, death) = (self.clone(), place.clone(), death.clone());
+            let bury = move |db: &Db| {
+                let now = runway.steady.in_file(db, runway.steady.moment())?;
+                let notices = runway.notices(&place);
+                let Death { reason, before } = &death;
+                outbox::bury_behind(db, &place, *before, reason, notices.as_ref(), now)
+            };
             if self.store.write(bury).await? == 0 {
                 return Ok(());
             }
@@ -200,55 +225,79 @@ impl Runway {
     }
 
     /// What the attempt taught about everything that goes the same way.
-    fn adjust_gates(&self, db: &Db, to: &Destination, trace: &Trace) -> Result<(), StoreError> {
+    fn adjust_gates(
+        &self,
+        db: &Db,
+        to: &Destination,
+        outcome: &Outcome,
+        trace: &Trace,
+    ) -> Result<(), StoreError> {
         if let Some(new) = &trace.renamed {
             self.rename(db, to, new)?;
         }
-        let keys = self.channels.keys(to);
+        let written = self.steady.in_file(db, trace.written)?;
+        let answered = self.steady.in_file(db, trace.answered)?;
+        let (keys, fault) = (self.channels.keys(to), fault_of(outcome));
         let was_opened = Cell::new(false);
         gate::adjust(db, &keys, &|gates| {
             if let Some(limits) = self.channels.limits(to) {
-                limits.answered(gates, trace.written, trace.answered);
+                limits.answered(gates, written, answered);
             }
-            match &trace.fault {
-                None => hold::passed(gates, trace.answered),
+            let mut evidence = self.evidence.lock().unwrap_or_else(PoisonError::into_inner);
+            match fault {
+                None => {
+                    hold::passed(gates, answered);
+                    evidence.passed(&keys.bot, answered);
+                }
                 Some(fault) => {
-                    let mut evidence = self.evidence.lock().unwrap_or_else(PoisonError::into_inner);
-                    hold::refused(
-                        gates,
-                        to,
-                        fault,
-                        &mut evidence,
-                        trace.answered,
-                        trace.chance,
-                    );
+                    let chance = trace.chance;
+                    hold::refused(gates, &keys, fault, &mut evidence, answered, chance);
                     was_opened.set(hold::is_first(gates, fault));
                 }
             }
         })?;
-        let told = trace.fault.as_ref().filter(|_| was_opened.get());
-        let told = told.and_then(|fault| notice::closed(to, fault, &self.channels, trace.answered));
+        let told = fault.filter(|_| was_opened.get());
+        let told = told.and_then(|fault| notice::closed(to, fault, &self.channels, answered));
         if let Some(told) = told {
-            outbox::notify(db, &told, trace.answered)?;
+            outbox::notify(db, &told, answered)?;
         }
         Ok(())
     }
+}
+
+/// Of what the row died, and since when something must be owed to die with it.
+#[derive(Clone, Debug)]
+struct Death {
+    reason: String,
+    before: Timestamp,
+}
+
+fn bug(why: &str) -> Outcome {
+    Outcome::Deferred(Fault {
+        blame: Blame::Ours,
+        hold: None,
+        retry_after: None,
+        maybe_delivered: true,
+        detail: format!("a bug in the channel: {why}"),
+    })
 }
 
 impl Runway {
     /// The chat's gate goes with it, and so does what will be sent from now on.
     fn rename(&self, db: &Db, to: &Destination, new: &str) -> Result<(), StoreError> {
         let bot = self.channels.bot(&to.channel);
-        self.channels.rename(&bot, &to.chat_id, new);
-        gate::rename(db, &chat_key(&bot, &to.chat_id), &chat_key(&bot, new), new)
+        // In the second try of a transaction this is known already.
+        let asked = self.channels.renamed(to).filter(|current| current != new);
+        let asked = asked.as_ref().unwrap_or(&to.chat_id);
+        self.channels.rename(&bot, asked, new);
+        gate::rename(db, &chat_key(&bot, asked), &chat_key(&bot, new), new)
     }
 }
 
-/// When a request went out and was answered, and what was wrong with it.
+/// When a request went out and was answered, and what else came of it.
 struct Trace {
-    written: Timestamp,
-    answered: Timestamp,
-    fault: Option<Fault>,
+    written: Moment,
+    answered: Moment,
     /// The chat's new id.
     renamed: Option<String>,
     chance: f64,

@@ -6,11 +6,6 @@ use shared::model::{Destination, Timestamp};
 use shared::store::outbox::waiting::{self, Waiting};
 use shared::store::{Db, Store, StoreError};
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::Instant;
-
-/// Wall and monotonic clock further apart than this between two polls: the wall clock was set.
-const CLOCK_STEP: Duration = Duration::from_secs(2);
 
 /// Where the last look ended.
 pub(crate) struct Lookout {
@@ -22,7 +17,6 @@ pub(crate) struct Lookout {
     looked_at: Timestamp,
     /// Of the last look; what other processes committed since then was not seen.
     data_version: Option<i64>,
-    clocks: (Instant, Timestamp),
 }
 
 impl Lookout {
@@ -39,7 +33,6 @@ impl Lookout {
             high_water: 0,
             looked_at: now,
             data_version: None,
-            clocks: (Instant::now(), now),
         }
     }
 
@@ -66,16 +59,6 @@ impl Lookout {
         // Only now: a look that failed is made again.
         self.data_version = Some(version);
         Ok(found)
-    }
-
-    /// By how many seconds the wall clock was set since the last time that this was asked, if it
-    /// was.
-    pub(crate) fn clock_was_set(&mut self, now: Timestamp) -> Option<f64> {
-        let (instant, wall) = self.clocks;
-        let expected = wall + instant.elapsed();
-        self.clocks = (Instant::now(), now);
-        let step = now.since(expected).max(expected.since(now));
-        (step > CLOCK_STEP).then(|| now.unix_seconds() - expected.unix_seconds())
     }
 
     async fn look<F>(&mut self, now: Timestamp, read: F) -> Result<Vec<Waiting>, StoreError>

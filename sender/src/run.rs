@@ -50,16 +50,16 @@ pub async fn run_through(
     let store = Arc::new(Store::open(&path)?);
     channels.recall(store.read(gate::renamed).await?);
     let channels = Arc::new(channels);
-    let epoch = take_over(&store, &channels, &scene.clock).await?;
-    audit_behind(Arc::clone(&store), &scene.clock);
+    let steady = Steady::new(scene.clock.clone());
+    let epoch = take_over(&store, &channels, steady.now()).await?;
+    audit_behind(Arc::clone(&store), steady.now());
     let bell = doorbell(&path);
     let runway = Runway {
         store: Arc::clone(&store),
         channels,
-        clock: scene.clock.clone(),
         give_up_after: scene.config.outbox.give_up_after,
         unsettled: Unsettled::default(),
-        steady: Steady::new(),
+        steady,
         evidence: Arc::default(),
     };
     let unsettled = runway.unsettled.clone();
@@ -93,13 +93,13 @@ fn lock(database: &Path) -> Result<Held, Failure> {
 async fn take_over(
     store: &Store,
     channels: &Arc<Channels>,
-    clock: &Clock,
+    now: Timestamp,
 ) -> Result<Epoch, Failure> {
     let unreadable =
         |error| Failure::Unexpected(format!("cannot read the journal of completions: {error}"));
     let completions = journal::read(store.path()).map_err(unreadable)?;
     let holder = format!("process {}", std::process::id());
-    let (now, channels) = (clock.now(), Arc::clone(channels));
+    let channels = Arc::clone(channels);
     let (replayed, taken) = store
         .write(move |db| {
             let replayed = journal::replay(db, &completions, now)?;
@@ -142,8 +142,7 @@ fn rest(
 }
 
 /// Says in the log if the books do not balance; the alerts do not wait for the answer.
-fn audit_behind(store: Arc<Store>, clock: &Clock) {
-    let now = clock.now();
+fn audit_behind(store: Arc<Store>, now: Timestamp) {
     drop(tokio::spawn(async move {
         match store.read(move |db| invariants::check(db, now)).await {
             Ok(violations) => {

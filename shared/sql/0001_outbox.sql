@@ -42,6 +42,7 @@ CREATE TABLE outbox(
   due_at       REAL GENERATED ALWAYS AS (max(not_before,next_attempt)) VIRTUAL,
   expires_at   REAL,
   revived_at   REAL,                           -- when a person last requeued it; its age counts from here
+  tries_from   INTEGER NOT NULL DEFAULT 0,     -- its attempts before that, which count against it no more
   lease_epoch  INTEGER,
   last_error   TEXT,
   message_id   TEXT,                           -- the provider's receipt; of several messages all, with commas between
@@ -104,15 +105,17 @@ CREATE TABLE gate(
   blocked_for REAL NOT NULL DEFAULT 0,         -- seconds, from when that was set: no clock makes it longer
   breaker TEXT NOT NULL DEFAULT 'closed', strikes INTEGER NOT NULL DEFAULT 0,
   failing_since REAL, reason TEXT,
+  refused_since REAL,                          -- since when it refuses us as a person would have to mend it
   alias_of TEXT,                               -- of an upgraded group: its id from then on
   paused_until REAL NOT NULL DEFAULT 0,        -- set by the operator
   PRIMARY KEY(scope,key)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sender_lease(
-  one INTEGER PRIMARY KEY CHECK(one=1), epoch INTEGER NOT NULL, holder TEXT NOT NULL, since REAL NOT NULL
+  one INTEGER PRIMARY KEY CHECK(one=1), epoch INTEGER NOT NULL, holder TEXT NOT NULL, since REAL NOT NULL,
+  stepped INTEGER NOT NULL DEFAULT 0           -- milliseconds by which the wall clock was set since, and the waits here moved along
 ) STRICT;
-INSERT INTO sender_lease VALUES(1,0,'nobody',0);
+INSERT INTO sender_lease(one,epoch,holder,since) VALUES(1,0,'nobody',0);
 
 -- What ever came in and what was pruned, kept by triggers: in - pruned = rows, or something is lost.
 -- repeat_marked counts the copies that were sent with the mark of a possible repeat.
@@ -145,6 +148,12 @@ CREATE TRIGGER identity_stays BEFORE UPDATE OF id,idempotency_key,kind,alert_id,
   BEGIN SELECT RAISE(ABORT,'outbox: id, key, kind, alert and creation time never change'); END;
 CREATE TRIGGER attempts_only_grow BEFORE UPDATE OF attempts ON outbox WHEN NEW.attempts<OLD.attempts
   BEGIN SELECT RAISE(ABORT,'outbox: attempts only grow'); END;
+-- What was begun goes on where it was, to whom it was begun; an upgraded group alone has another id.
+CREATE TRIGGER begun_rows_go_on BEFORE UPDATE OF rest,channel,chat_id ON outbox
+  WHEN OLD.state=NEW.state AND OLD.rest IS NOT NULL
+   AND (NEW.rest IS NOT OLD.rest OR NEW.channel<>OLD.channel
+     OR (NEW.chat_id<>OLD.chat_id AND NOT EXISTS(SELECT 1 FROM gate WHERE scope='chat' AND alias_of=NEW.chat_id)))
+  BEGIN SELECT RAISE(ABORT,'outbox: a part of this row has arrived; it goes on where it was'); END;
 CREATE TRIGGER unfinished_rows_stay BEFORE DELETE ON outbox
   WHEN OLD.state NOT IN('sent','moved','cancelled','expired')
    AND NOT (OLD.state='folded' AND (SELECT state FROM outbox WHERE id=OLD.parent_id) IN('sent','moved','cancelled','expired'))

@@ -147,7 +147,7 @@ fn claim_and_die(room: &Room, to: &Destination) {
 #[test]
 fn what_was_under_way_at_a_kill_may_have_arrived_just_before_and_the_limits_count_from_then() {
     let restart = Duration::from_millis(900);
-    for (chat, in_a_minute) in [(PERSON, 23), (GROUP, 19)] {
+    for (chat, in_a_minute) in [(PERSON, 24), (GROUP, 19)] {
         let room = Room::new();
         room.enqueue(25, chat, Priority::High);
         claim_and_die(&room, &to("ops", chat));

@@ -58,6 +58,8 @@ pub async fn run(
         unknown_outcomes: 0,
         unrecognised: 0,
         failures: 0,
+        failing_since: None,
+        refused_since: None,
         rest: Vec::new(),
         possible_repeat: false,
     };

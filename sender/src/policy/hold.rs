@@ -3,11 +3,17 @@
 //! The answer to a 429 does not say whom it means (DELIVERY A1.2). So it is held against the chat,
 //! and by evidence against the method, or the whole bot.
 
-use shared::model::{Blame, Breaker, Destination, Fault, Gate, Gates, Hold, Scope, Timestamp};
+use shared::model::{Blame, Breaker, Fault, Gate, GateKeys, Gates, Hold, Scope, Timestamp};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// 429s within this time are one piece of evidence.
 const TOGETHER: Duration = Duration::from_secs(10);
+/// The window in which the share of 429s is looked at: so many answers are enough to say, and no more
+/// are remembered than these.
+const WINDOW: Duration = Duration::from_secs(60);
+const ENOUGH: usize = 8;
+const ANSWERS: usize = 256;
 /// 429s that do not say how long.
 const UNTOLD: Opening = Opening {
     first: Duration::from_secs(15),
@@ -45,20 +51,25 @@ const DOWN: Opening = Opening {
     longest: Duration::from_secs(300),
 };
 
-/// The 429s of the last seconds.
+/// The 429s of the last seconds, by the names of the gates of bot and chat.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    recent: Vec<(Timestamp, Destination)>,
+    recent: Vec<(Timestamp, String, String)>,
+    /// The answers of the last minute, by bot, and whether each was a 429.
+    answers: VecDeque<(Timestamp, String, bool)>,
 }
 
 impl Evidence {
-    /// Whom a 429 for `chat` is held against. `again`: it is that chat's second in a row, although
+    /// Whom a 429 for a chat is held against. `again`: it is that chat's second in a row, although
     /// its wait was kept and nothing was sent meanwhile.
-    fn note(&mut self, chat: &Destination, again: bool, now: Timestamp) -> Scope {
+    fn note(&mut self, keys: &GateKeys, again: bool, now: Timestamp) -> Scope {
+        let mostly_refused = self.answered(&keys.bot, true, now);
         self.recent
-            .retain(|(at, known)| now.since(*at) <= TOGETHER && known != chat);
-        self.recent.push((now, chat.clone()));
-        match self.recent.len() {
+            .retain(|(at, _, chat)| now.since(*at) <= TOGETHER && *chat != keys.chat);
+        self.recent.push((now, keys.bot.clone(), keys.chat.clone()));
+        let of_this_bot = self.recent.iter().filter(|(_, bot, _)| *bot == keys.bot);
+        match of_this_bot.count() {
+            _ if mostly_refused => Scope::Bot,
             0 | 1 if again => Scope::Method,
             0 | 1 => Scope::Chat,
             2 => Scope::Method,
@@ -67,18 +78,41 @@ impl Evidence {
     }
 }
 
+impl Evidence {
+    /// A delivery of this bot passed.
+    pub fn passed(&mut self, bot: &str, now: Timestamp) {
+        self.answered(bot, false, now);
+    }
+
+    /// Whether too many of the bot's last answers were 429s.
+    fn answered(&mut self, bot: &str, refused: bool, now: Timestamp) -> bool {
+        self.answers.push_back((now, bot.to_owned(), refused));
+        while self.answers.len() > ANSWERS {
+            self.answers.pop_front();
+        }
+        self.answers.retain(|(at, _, _)| now.since(*at) <= WINDOW);
+        let of_this_bot = || self.answers.iter().filter(|(_, of, _)| of == bot);
+        let refused = of_this_bot().filter(|(_, _, refused)| *refused).count();
+        let all = of_this_bot().count();
+        all >= ENOUGH && refused * 2 >= all
+    }
+}
+
 /// Closes what `fault` speaks of. `chance` is uniform in `[0, 1)`.
 pub fn refused(
     gates: &mut Gates,
-    chat: &Destination,
+    keys: &GateKeys,
     fault: &Fault,
     evidence: &mut Evidence,
     now: Timestamp,
     chance: f64,
 ) {
     match fault.hold {
-        Some(Hold::RateLimited) => rate_limited(gates, chat, fault, evidence, now, chance),
-        Some(Hold::Suspended) => open(&mut gates.chat, SUSPENDED, fault, now, chance),
+        Some(Hold::RateLimited) => rate_limited(gates, keys, fault, evidence, now, chance),
+        Some(Hold::Suspended) => {
+            gates.chat.refused_since.get_or_insert(now);
+            open(&mut gates.chat, SUSPENDED, fault, now, chance);
+        }
         Some(Hold::Stopped) => open(&mut gates.bot, STOPPED, fault, now, chance),
         Some(Hold::Down) => down(&mut gates.bot, fault, now, chance),
         None => {}
@@ -87,7 +121,7 @@ pub fn refused(
 
 fn rate_limited(
     gates: &mut Gates,
-    chat: &Destination,
+    keys: &GateKeys,
     fault: &Fault,
     evidence: &mut Evidence,
     now: Timestamp,
@@ -104,7 +138,7 @@ fn rate_limited(
     let others_pass = gates.method.clean_since > gates.chat.clean_since;
     let again =
         gates.chat.breaker == Breaker::HalfOpen && gates.chat.clean_since.is_some() && !others_pass;
-    let scope = evidence.note(chat, again, now);
+    let scope = evidence.note(keys, again, now);
     gates.chat.stretch = (gates.chat.stretch.max(1.0) * 1.5).min(MOST_STRETCH);
     gates.chat.clean_since = Some(now);
     close(&mut gates.chat, now + wait + jitter, fault, now);
@@ -211,6 +245,7 @@ pub fn passed(gates: &mut Gates, now: Timestamp) {
         gate.breaker = Breaker::Closed;
         gate.strikes = 0;
         gate.failing_since = None;
+        gate.refused_since = None;
         gate.reason = None;
     }
     gates.method.clean_since = Some(now);

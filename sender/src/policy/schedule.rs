@@ -113,6 +113,11 @@ impl Schedule {
         self.holds.remove(channel);
     }
 
+    /// The clock was set: the moments at which holds end are others now.
+    pub fn release_all(&mut self) {
+        self.holds.clear();
+    }
+
     /// The destination is free again and keeps its turn until its channel is held no longer.
     pub fn held(&mut self, destination: Destination, priority: Priority) {
         let flying = self.in_flight.remove(&destination);

@@ -46,7 +46,7 @@ pub fn decide(
     if fault.maybe_delivered {
         return unknown(fault, delivery, now);
     }
-    let age = now.since(delivery.owed_since);
+    let age = now.since(failing_since(delivery, fault.hold).unwrap_or(now));
     let mortal = age_of_death(fault.hold, terms.give_up_after);
     if let Some(limit) = mortal.filter(|limit| terms.ages_are_sure && age >= *limit) {
         let reason = format!("not delivered within {}: {}", span(limit), fault.detail);
@@ -57,10 +57,20 @@ pub fn decide(
         Some(Hold::RateLimited | Hold::Suspended | Hold::Stopped)
     ) {
         // The gate makes it wait, and everything behind it too; the row itself is due at once.
-        return Settlement::RetryAt(now, fault);
+        return Settlement::RetryAt(Timestamp::EPOCH, fault);
     }
     let wait = backoff(delivery.failures + 1, fault.retry_after, chance).min(LONGEST);
     Settlement::RetryAt(now + wait, fault)
+}
+
+/// Neither what waited while nobody tried, nor what waited for another fault, counts: a queue that
+/// stood behind a refused token for a week does not die of a chat's first refusal.
+fn failing_since(delivery: &Delivery, hold: Option<Hold>) -> Option<Timestamp> {
+    let since = match hold {
+        Some(Hold::Suspended) => delivery.refused_since,
+        _ => delivery.failing_since,
+    };
+    since.map(|since| since.max(delivery.owed_since))
 }
 
 /// Until when something must be owed to die with a row that was buried for `fault`: everything else
@@ -138,6 +148,8 @@ mod tests {
             unknown_outcomes: 0,
             unrecognised: 0,
             failures: 0,
+            failing_since: None,
+            refused_since: None,
             rest: Vec::new(),
             possible_repeat: false,
         }
@@ -201,6 +213,7 @@ mod tests {
     fn age_decides_death() {
         let mut old = delivery();
         old.owed_since = NOW.minus(DAYS);
+        old.failing_since = Some(old.owed_since);
         for blame in [Blame::Channel, Blame::Destination] {
             let reason = said(Outcome::Deferred(fault(blame, false)), &old, 1);
             assert_eq!(reason, "not delivered within 3 d: no");
@@ -208,9 +221,20 @@ mod tests {
     }
 
     #[test]
+    fn what_waited_while_nobody_tried_does_not_die_at_its_first_failure() {
+        let mut old = delivery();
+        old.owed_since = NOW.minus(DAYS * 10);
+        let outcome = || Outcome::Deferred(fault(Blame::Channel, false));
+        assert_eq!(said(outcome(), &old, 1), "2 s");
+        old.failing_since = Some(NOW.minus(DAYS / 2));
+        assert_eq!(said(outcome(), &old, 2), "4 s");
+    }
+
+    #[test]
     fn a_clock_that_was_just_set_kills_nothing() {
         let mut old = delivery();
         old.owed_since = NOW.minus(DAYS * 10);
+        old.failing_since = Some(old.owed_since);
         let unsure = Terms {
             ages_are_sure: false,
             ..SURE
@@ -281,6 +305,12 @@ mod tests {
         old.owed_since = NOW.minus(Duration::from_hours(8 * 24));
         assert_eq!(said(held(Hold::RateLimited), &old, 1), "0 s");
         assert_eq!(said(held(Hold::Stopped), &old, 1), "0 s");
+        assert_eq!(
+            said(held(Hold::Suspended), &old, 1),
+            "0 s",
+            "it waited for something else: this chat refuses us for the first time"
+        );
+        old.refused_since = Some(NOW.minus(Duration::from_hours(7 * 24)));
         assert_eq!(
             said(held(Hold::Suspended), &old, 1),
             "not delivered within 7 d: no"

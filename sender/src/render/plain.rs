@@ -81,6 +81,8 @@ mod tests {
             unknown_outcomes: 0,
             unrecognised: 0,
             failures: 0,
+            failing_since: None,
+            refused_since: None,
             rest: Vec::new(),
             possible_repeat: false,
         }

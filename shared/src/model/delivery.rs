@@ -84,6 +84,10 @@ pub struct Delivery {
     pub unrecognised: u32,
     /// Attempts that did not deliver, since a person revived it.
     pub failures: u32,
+    /// The first of them.
+    pub failing_since: Option<Timestamp>,
+    /// Since when its destination refuses us.
+    pub refused_since: Option<Timestamp>,
     /// An earlier attempt may have arrived: this one must be marked.
     pub possible_repeat: bool,
 }

@@ -48,6 +48,8 @@ pub struct Gate {
     pub breaker: Breaker,
     /// The first of the failures in a row.
     pub failing_since: Option<Timestamp>,
+    /// Since when it refuses us as a person would have to mend it.
+    pub refused_since: Option<Timestamp>,
     /// Failures in a row that count against this scope.
     pub strikes: u32,
     pub reason: Option<String>,

@@ -1,6 +1,7 @@
 //! The one clock: wall time enters the programs here and travels as a value.
 
 use crate::model::Timestamp;
+use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,7 +14,13 @@ pub struct Clock(Source);
 #[derive(Clone)]
 enum Source {
     System,
-    Set(Arc<AtomicI64>),
+    Set(Arc<Hands>),
+}
+
+/// Milliseconds of a set clock.
+struct Hands {
+    wall: AtomicI64,
+    steady: AtomicI64,
 }
 
 impl Clock {
@@ -24,7 +31,10 @@ impl Clock {
 
     /// A clock that stands still until [`set_to`](Self::set_to) or [`advance`](Self::advance).
     pub fn set(start: Timestamp) -> Self {
-        Self(Source::Set(Arc::new(AtomicI64::new(start.unix_millis()))))
+        Self(Source::Set(Arc::new(Hands {
+            wall: AtomicI64::new(start.unix_millis()),
+            steady: AtomicI64::new(0),
+        })))
     }
 
     #[expect(
@@ -33,7 +43,7 @@ impl Clock {
     )]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            Source::Set(millis) => Timestamp::from_unix_millis(millis.load(Ordering::SeqCst)),
+            Source::Set(hands) => Timestamp::from_unix_millis(hands.wall.load(Ordering::SeqCst)),
             Source::System => {
                 let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
                 Timestamp::EPOCH + since_epoch.unwrap_or_default()
@@ -41,10 +51,36 @@ impl Clock {
         }
     }
 
-    /// Moves a set clock to `time`, forward or back. The machine's clock is not ours to move.
+    /// The time since some moment before the start of the program, which no setting of the wall
+    /// clock changes; time that the machine slept counts too.
+    pub fn steady(&self) -> Duration {
+        match &self.0 {
+            Source::Set(hands) => {
+                let millis = hands.steady.load(Ordering::SeqCst);
+                Duration::from_millis(millis.unsigned_abs())
+            }
+            Source::System => {
+                let time = clock_gettime(ClockId::Boottime);
+                Duration::try_from(time).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Lets the time of a set clock pass until `time`; when that is past, the clock is turned back.
+    /// The machine's clock is not ours to move.
     pub fn set_to(&self, time: Timestamp) {
-        if let Source::Set(millis) = &self.0 {
-            millis.store(time.unix_millis(), Ordering::SeqCst);
+        if let Source::Set(hands) = &self.0 {
+            let passed = time.since(self.now()).as_millis();
+            let passed = i64::try_from(passed).unwrap_or(i64::MAX);
+            hands.steady.fetch_add(passed, Ordering::SeqCst);
+        }
+        self.turn_to(time);
+    }
+
+    /// Turns a set clock to `time`, forward or back, while no time passes.
+    pub fn turn_to(&self, time: Timestamp) {
+        if let Source::Set(hands) = &self.0 {
+            hands.wall.store(time.unix_millis(), Ordering::SeqCst);
         }
     }
 

@@ -6,14 +6,14 @@ use rusqlite::{OptionalExtension, Row, named_params};
 use std::time::Duration;
 
 const LOAD: &str = "\
-SELECT next_at,ring,stretch,clean_since,failing_since,blocked_until,blocked_for,breaker,strikes,reason,paused_until
+SELECT next_at,ring,stretch,clean_since,failing_since,refused_since,blocked_until,blocked_for,breaker,strikes,reason,paused_until
   FROM gate WHERE scope=:scope AND key=:key";
 
 const SAVE: &str = "\
-INSERT INTO gate(scope,key,next_at,ring,stretch,clean_since,failing_since,blocked_until,blocked_for,breaker,strikes,reason)
-VALUES(:scope,:key,:next_at,:ring,:stretch,:clean_since,:failing_since,:blocked_until,:blocked_for,:breaker,:strikes,:reason)
+INSERT INTO gate(scope,key,next_at,ring,stretch,clean_since,failing_since,refused_since,blocked_until,blocked_for,breaker,strikes,reason)
+VALUES(:scope,:key,:next_at,:ring,:stretch,:clean_since,:failing_since,:refused_since,:blocked_until,:blocked_for,:breaker,:strikes,:reason)
 ON CONFLICT(scope,key) DO UPDATE SET next_at=:next_at,ring=:ring,stretch=:stretch,clean_since=:clean_since,
-  failing_since=:failing_since,blocked_until=:blocked_until,blocked_for=:blocked_for,breaker=:breaker,strikes=:strikes,reason=:reason";
+  failing_since=:failing_since,refused_since=:refused_since,blocked_until=:blocked_until,blocked_for=:blocked_for,breaker=:breaker,strikes=:strikes,reason=:reason";
 
 /// Changes the gates before a destination, in the transaction of the settlement that tells of them.
 pub fn adjust(db: &Db, keys: &GateKeys, change: &dyn Fn(&mut Gates)) -> Result<(), StoreError> {
@@ -33,28 +33,18 @@ UPDATE gate SET blocked_until=:now+blocked_for WHERE blocked_until>:now+blocked_
         .execute(named_params! {":now": now.unix_seconds()})?)
 }
 
-/// Where [`shift`] goes on: the scope and the key of the last gate that it moved.
-pub type Shifted = (String, String);
-
-/// The wall clock was set by `seconds`: waits that were told are moved along, so that none ends
-/// early and none late. A hundred gates at a time, from `after` on; `None` when that was all.
-pub fn shift(db: &Db, seconds: f64, after: &Shifted) -> Result<Option<Shifted>, StoreError> {
-    const NEXT: &str = "\
-SELECT scope,key FROM gate WHERE (scope,key)>(:scope,:key) ORDER BY scope,key LIMIT 100";
-    let rows: Vec<Shifted> = db
-        .prepare_cached(NEXT)?
-        .query_map(named_params! {":scope": after.0, ":key": after.1}, |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?
+/// Moves the waits of all gates along with a wall clock that was set by `seconds`.
+pub(super) fn shift(db: &Db, seconds: f64) -> Result<(), StoreError> {
+    let rows: Vec<(String, String)> = db
+        .prepare_cached("SELECT scope,key FROM gate")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
-    for (scope, key) in &rows {
-        let Ok(scope) = scope.parse::<Scope>() else {
-            continue;
-        };
-        let gate = one(db, scope, key)?;
-        write(db, scope, key, &moved(gate, seconds))?;
+    for (scope, key) in rows {
+        if let Ok(scope) = scope.parse::<Scope>() {
+            write(db, scope, &key, &moved(one(db, scope, &key)?, seconds))?;
+        }
     }
-    Ok(rows.last().filter(|_| rows.len() == 100).cloned())
+    Ok(())
 }
 
 /// What never was stays that.
@@ -69,6 +59,7 @@ fn moved(gate: Gate, seconds: f64) -> Gate {
         clean_since: gate.clean_since.map(later),
         blocked_until: later(gate.blocked_until),
         failing_since: gate.failing_since.map(later),
+        refused_since: gate.refused_since.map(later),
         ..gate
     }
 }
@@ -78,12 +69,35 @@ fn moved(gate: Gate, seconds: f64) -> Gate {
 pub fn rename(db: &Db, old: &str, new: &str, chat: &str) -> Result<(), StoreError> {
     const RENAME: &str = "\
 INSERT INTO gate(scope,key,alias_of) VALUES('chat',:old,:chat) ON CONFLICT(scope,key) DO UPDATE SET alias_of=:chat";
+    const PAUSE: &str = "\
+UPDATE gate SET paused_until=max(paused_until,:until) WHERE scope='chat' AND key=:new";
     let (was, is) = (one(db, Scope::Chat, old)?, one(db, Scope::Chat, new)?);
-    let limits = if is.next_at < was.next_at { was } else { is };
-    write(db, Scope::Chat, new, &limits)?;
+    let paused_until = was.paused_until.unix_seconds();
+    write(db, Scope::Chat, new, &joined(is, was))?;
+    db.prepare_cached(PAUSE)?
+        .execute(named_params! {":until": paused_until, ":new": new})?;
     db.prepare_cached(RENAME)?
         .execute(named_params! {":old": old, ":chat": chat})?;
     Ok(())
+}
+
+/// What is known of one chat under two names: the stricter of each.
+fn joined(mut gate: Gate, other: Gate) -> Gate {
+    gate.ring.extend(other.ring);
+    gate.ring.sort_unstable();
+    if gate.blocked_until < other.blocked_until {
+        (gate.blocked_until, gate.blocked_for) = (other.blocked_until, other.blocked_for);
+        (gate.breaker, gate.reason) = (other.breaker, other.reason);
+    }
+    Gate {
+        next_at: gate.next_at.max(other.next_at),
+        stretch: gate.stretch.max(other.stretch),
+        strikes: gate.strikes.max(other.strikes),
+        clean_since: gate.clean_since.max(other.clean_since),
+        failing_since: gate.failing_since.or(other.failing_since),
+        refused_since: gate.refused_since.or(other.refused_since),
+        ..gate
+    }
 }
 
 /// The gates whose chats have other ids by now, with these.
@@ -147,6 +161,7 @@ fn write(db: &Db, scope: Scope, key: &str, gate: &Gate) -> Result<(), StoreError
         ":scope": scope.name(), ":key": key, ":next_at": gate.next_at.unix_seconds(),
         ":ring": (!ring.is_empty()).then_some(ring), ":stretch": gate.stretch,
         ":clean_since": gate.clean_since.map(Timestamp::unix_seconds),
+        ":refused_since": gate.refused_since.map(Timestamp::unix_seconds),
         ":failing_since": gate.failing_since.map(Timestamp::unix_seconds),
         ":blocked_until": gate.blocked_until.unix_seconds(), ":blocked_for": gate.blocked_for.as_secs_f64(),
         ":breaker": gate.breaker.name(),
@@ -168,6 +183,7 @@ fn gate(row: &Row<'_>) -> rusqlite::Result<Gate> {
         stretch: row.get("stretch")?,
         clean_since: time("clean_since")?,
         failing_since: time("failing_since")?,
+        refused_since: time("refused_since")?,
         blocked_until: time("blocked_until")?.unwrap_or_default(),
         blocked_for: seconds(row.get("blocked_for")?),
         breaker: breaker.parse().unwrap_or(Breaker::Closed),

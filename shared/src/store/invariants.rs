@@ -82,10 +82,15 @@ SELECT 'row '||id, state FROM outbox AS digest
     },
     Invariant {
         number: 6,
-        name: "what is sent has a successful attempt",
+        name: "what is sent has a successful attempt, and what is begun says what is left",
         sql: "\
 SELECT 'row '||id, state FROM outbox
- WHERE state='sent' AND NOT EXISTS(SELECT 1 FROM attempt WHERE outbox_id=outbox.id AND outcome='ok')",
+ WHERE state='sent' AND NOT EXISTS(SELECT 1 FROM attempt WHERE outbox_id=outbox.id AND outcome='ok')
+UNION ALL
+SELECT 'row '||id, state FROM outbox
+ WHERE state IN('ready','leased','dead')
+   AND coalesce(json_array_length(rest),0)>0
+       <>EXISTS(SELECT 1 FROM attempt WHERE outbox_id=outbox.id AND outcome='ok')",
     },
     Invariant {
         number: 7,

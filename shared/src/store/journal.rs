@@ -24,8 +24,9 @@ pub struct Completion {
 const SUFFIX: &str = ".unsettled";
 /// Room that is taken while there is some, and becomes the journal when there is none.
 const SPARE: &str = ".unsettled.spare";
-/// Enough for the completions of all flights, several times over.
-const SPARE_BYTES: usize = 64 * 1024;
+/// Enough for the completions of all flights, several times over. What is left of long deliveries
+/// may be more; what does not fit is resent and marked.
+const SPARE_BYTES: usize = 256 * 1024;
 
 /// Takes the room that [`write()`] needs on a full disk. Call it at each start of the sender.
 pub fn reserve(database: &Path) -> io::Result<()> {

@@ -88,7 +88,7 @@ impl Telegram {
             }
         };
         if delivery.unknown_outcomes > 0
-            && let Err(fault) = self.probe().await
+            && let Err(fault) = self.probe_in_time().await
         {
             // A question that changes nothing goes before a copy that may be one too many: while
             // the server is not well, copies would only be multiplied.
@@ -102,6 +102,17 @@ impl Telegram {
         let mut flown = flight.fly().await;
         self.ask_before_blaming_the_bot(&mut flown).await;
         flown
+    }
+
+    async fn probe_in_time(&self) -> Result<(), Fault> {
+        let probe = timeout(QUESTION, self.probe()).await;
+        probe.unwrap_or_else(|_elapsed| {
+            let why = "a question was not answered in time".to_owned();
+            Err(Fault {
+                hold: Some(Hold::Down),
+                ..fault(Blame::Channel, why)
+            })
+        })
     }
 
     /// A group was upgraded: what is meant for `old` goes to `new`.
@@ -234,13 +245,14 @@ impl Telegram {
     /// What is to be sent, the next message first. Only that may have arrived before, and is marked
     /// then.
     fn letters(&self, delivery: &Delivery, chat: &str) -> Result<VecDeque<Letter>, String> {
-        let mut letters = match rest_of(delivery, chat) {
+        let rest = rest_of(delivery, chat);
+        // Somebody else's rest: the whole goes out, and a part of it has arrived before.
+        let is_repeat = delivery.possible_repeat || (rest.is_none() && !delivery.rest.is_empty());
+        let mut letters = match rest {
             Some(rest) => rest,
             None => self.whole(delivery, chat)?,
         };
-        if delivery.possible_repeat
-            && let Some(first) = letters.pop_front()
-        {
+        if is_repeat && let Some(first) = letters.pop_front() {
             letters.push_front(first.marked());
         }
         Ok(letters)

@@ -29,6 +29,8 @@ fn delivery(content: Content) -> Delivery {
         unknown_outcomes: 0,
         unrecognised: 0,
         failures: 0,
+        failing_since: None,
+        refused_since: None,
         rest: Vec::new(),
         possible_repeat: false,
     }
@@ -466,4 +468,14 @@ async fn what_a_question_is_answered_with_is_never_held_against_the_chat() {
             (Blame::Channel, maybe_delivered)
         );
     }
+}
+
+#[tokio::test]
+async fn a_rest_in_another_form_makes_a_marked_copy_of_the_whole() {
+    let world = World::new(vec![ok()]);
+    let mut other = one();
+    other.rest = vec!["another form".to_owned()];
+    assert_eq!(world.send(&other).await.outcome, delivered("11"));
+    let text = world.sent()[0]["text"].as_str().expect("text").to_owned();
+    assert!(text.starts_with("(possible repeat) "), "{text}");
 }

@@ -4,10 +4,13 @@ use super::*;
 
 const NOW: Timestamp = Timestamp::from_unix_millis(1_796_025_600_000);
 
-fn chat(name: &str) -> Destination {
-    Destination {
+/// A chat of one bot.
+fn chat(name: &str) -> GateKeys {
+    GateKeys {
         channel: "ops".to_owned(),
-        chat_id: name.to_owned(),
+        bot: "bot".to_owned(),
+        method: "bot/sendMessage".to_owned(),
+        chat: format!("bot/{name}"),
     }
 }
 
@@ -289,4 +292,55 @@ fn a_server_is_down_after_five_failures_over_half_a_minute() {
     assert!(gates.bot.blocked_until > at);
     passed(&mut gates, at + Duration::from_secs(60));
     assert_eq!((gates.bot.breaker, gates.bot.strikes), (Breaker::Closed, 0));
+}
+
+#[test]
+fn one_bots_429s_are_no_evidence_against_another() {
+    let mut evidence = Evidence::default();
+    let told = fault(Hold::RateLimited, Some(43_838));
+    for bot in ["a", "b", "c"] {
+        let keys = GateKeys {
+            bot: bot.to_owned(),
+            chat: format!("{bot}/7"),
+            ..chat("7")
+        };
+        let mut gates = Gates::default();
+        refused(&mut gates, &keys, &told, &mut evidence, NOW, 0.5);
+        assert_eq!(gates.method.blocked_until, Timestamp::EPOCH);
+        assert!(seconds(gates.bot.blocked_until) < 3);
+    }
+}
+
+#[test]
+fn when_half_of_a_minutes_answers_are_429s_the_bot_rests() {
+    let (mut evidence, mut gates) = (Evidence::default(), Gates::default());
+    let told = fault(Hold::RateLimited, Some(35));
+    for second in [0, 11, 22, 33] {
+        let at = NOW + Duration::from_secs(second);
+        evidence.passed("bot", at);
+        gates.chat = Gate::default();
+        refused(
+            &mut gates,
+            &chat(&format!("{second}")),
+            &told,
+            &mut evidence,
+            at,
+            0.5,
+        );
+    }
+    assert_eq!(seconds(gates.bot.blocked_until), 33 + 35);
+}
+
+#[test]
+fn a_refusal_by_the_chat_is_remembered_from_its_first_until_it_lets_us_in() {
+    let mut gates = Gates::default();
+    let blocked = fault(Hold::Suspended, None);
+    let mut evidence = Evidence::default();
+    for hours in [0, 1, 7] {
+        let at = NOW + Duration::from_secs(3600 * hours);
+        refused(&mut gates, &chat("a"), &blocked, &mut evidence, at, 0.5);
+        assert_eq!(gates.chat.refused_since, Some(NOW));
+    }
+    passed(&mut gates, NOW + Duration::from_secs(3600 * 24));
+    assert_eq!(gates.chat.refused_since, None);
 }

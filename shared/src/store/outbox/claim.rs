@@ -103,7 +103,9 @@ pub fn claim(
         Pass::Held(at) => Ok(Claim::Held(at, priority)),
         Pass::Now(spent) => {
             gate::save(db, &keys, &gates, &spent)?;
-            Ok(Claim::Leased(Box::new(lease(db, epoch, id, now)?)))
+            let refused_since = gates.chat.refused_since;
+            let lease = lease(db, epoch, id, refused_since, now)?;
+            Ok(Claim::Leased(Box::new(lease)))
         }
     }
 }
@@ -118,7 +120,13 @@ fn next_time(db: &Db, destination: &Destination) -> Result<Claim, StoreError> {
     }))
 }
 
-fn lease(db: &Db, epoch: Epoch, id: i64, now: Timestamp) -> Result<Lease<Delivery>, StoreError> {
+fn lease(
+    db: &Db,
+    epoch: Epoch,
+    id: i64,
+    refused_since: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<Lease<Delivery>, StoreError> {
     let attempt: Option<i64> = db
         .prepare_cached(LEASE)?
         .query_row(
@@ -130,7 +138,10 @@ fn lease(db: &Db, epoch: Epoch, id: i64, now: Timestamp) -> Result<Lease<Deliver
     let raw = db
         .prepare_cached(&format!("SELECT {} FROM outbox WHERE id=:id", row::COLUMNS))?
         .query_row(named_params! {":id": id}, row::raw)?;
-    let delivery = row::delivery(db, raw)?;
+    let delivery = Delivery {
+        refused_since,
+        ..row::delivery(db, raw)?
+    };
     db.prepare_cached(ATTEMPT)?.execute(named_params! {
         ":id": id, ":n": attempt, ":epoch": epoch.number(), ":now": now.unix_seconds(),
     })?;

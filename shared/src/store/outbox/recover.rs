@@ -20,7 +20,7 @@ impl Epoch {
 }
 
 const BUMP: &str = "\
-UPDATE sender_lease SET epoch=epoch+1,holder=:holder,since=:now WHERE one=1 RETURNING epoch";
+UPDATE sender_lease SET epoch=epoch+1,holder=:holder,since=:now,stepped=0 WHERE one=1 RETURNING epoch";
 const INTERRUPTED: &str = "\
 UPDATE attempt SET ended_at=:now,outcome='interrupted',detail='the sender ended before the outcome was known'
  WHERE ended_at IS NULL";

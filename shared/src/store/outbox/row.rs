@@ -11,15 +11,17 @@ use rusqlite::{Row, RowIndex, named_params};
 pub(super) const COLUMNS: &str = "id,kind,channel,chat_id,priority,payload,max(created_at,not_before,coalesce(revived_at,0)),rest";
 
 /// Who revives a row gives it its tries again; but a copy that may have arrived stays one. Before
-/// the last message that arrived all is settled.
+/// the last message that arrived all is settled. By number, for clocks are set.
 const HISTORY: &str = "\
-SELECT count(*) FILTER(WHERE outcome='unknown' AND started_at>=revived),
-       count(*) FILTER(WHERE outcome='rejected' AND started_at>=revived),
-       count(*) FILTER(WHERE outcome NOT IN('ok','released') AND started_at>=revived),
-       count(*) FILTER(WHERE outcome IN('unknown','interrupted'))
-  FROM attempt, (SELECT coalesce(revived_at,0) AS revived FROM outbox WHERE id=:id),
-       (SELECT coalesce(max(n),0) AS arrived FROM attempt WHERE outbox_id=:id AND outcome='ok')
- WHERE outbox_id=:id AND n>arrived";
+SELECT count(*) FILTER(WHERE outcome='unknown' AND n>tries_from),
+       count(*) FILTER(WHERE outcome='rejected' AND n>tries_from),
+       count(*) FILTER(WHERE outcome NOT IN('ok','released') AND n>tries_from),
+       min(started_at) FILTER(WHERE outcome NOT IN('ok','released') AND n>tries_from),
+       count(*) FILTER(WHERE outcome IN('unknown','interrupted')),
+       EXISTS(SELECT 1 FROM attempt WHERE outbox_id=:id AND outcome='ok')
+  FROM attempt, (SELECT tries_from FROM outbox WHERE id=:id)
+ WHERE outbox_id=:id
+   AND n>(SELECT coalesce(max(n),0) FROM attempt WHERE outbox_id=:id AND outcome='ok')";
 
 /// The row as SQL holds it, before its payload is read.
 pub(super) struct Raw {
@@ -69,17 +71,12 @@ pub(in crate::store) fn optional_text<I: RowIndex>(
 
 /// Adds what earlier attempts left behind.
 pub(super) fn delivery(db: &Db, raw: Raw) -> Result<Delivery, StoreError> {
-    let (unknown, unrecognised, failures, maybe_arrived): (u32, u32, u32, u32) = db
+    let history = db
         .prepare_cached(HISTORY)?
-        .query_row(named_params! {":id": raw.id}, |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-        })?;
-    let rest: Option<Vec<String>> = raw
-        .rest
-        .as_deref()
-        .map(serde_json::from_str)
-        .transpose()
-        .map_err(|error| StoreError::Bug(format!("the rest of row {}: {error}", raw.id)))?;
+        .query_row(named_params! {":id": raw.id}, history)?;
+    // Nobody but the sender writes it; what cannot be read costs a marked copy, not the row.
+    let rest = raw.rest.as_deref().map(serde_json::from_str::<Vec<String>>);
+    let rest = rest.and_then(Result::ok).unwrap_or_default();
     Ok(Delivery {
         id: raw.id,
         kind: known(&raw.kind)?,
@@ -87,12 +84,35 @@ pub(super) fn delivery(db: &Db, raw: Raw) -> Result<Delivery, StoreError> {
         priority: Priority::from_rank(raw.priority)
             .ok_or_else(|| StoreError::Bug(format!("priority {}", raw.priority)))?,
         content: content(&raw.payload),
-        rest: rest.unwrap_or_default(),
         owed_since: Timestamp::from_unix_seconds(raw.owed_since),
-        unknown_outcomes: unknown,
-        unrecognised,
-        failures,
-        possible_repeat: maybe_arrived > 0,
+        unknown_outcomes: history.unknown,
+        unrecognised: history.unrecognised,
+        failures: history.failures,
+        failing_since: history.failing_since,
+        refused_since: None,
+        possible_repeat: history.maybe_arrived > 0 || (history.is_begun && rest.is_empty()),
+        rest,
+    })
+}
+
+struct History {
+    unknown: u32,
+    unrecognised: u32,
+    failures: u32,
+    failing_since: Option<Timestamp>,
+    maybe_arrived: u32,
+    is_begun: bool,
+}
+
+fn history(row: &Row<'_>) -> rusqlite::Result<History> {
+    let failing_since: Option<f64> = row.get(3)?;
+    Ok(History {
+        unknown: row.get(0)?,
+        unrecognised: row.get(1)?,
+        failures: row.get(2)?,
+        failing_since: failing_since.map(Timestamp::from_unix_seconds),
+        maybe_arrived: row.get(4)?,
+        is_begun: row.get(5)?,
     })
 }
 

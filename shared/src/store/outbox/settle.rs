@@ -26,7 +26,7 @@ UPDATE outbox SET state='sent',lease_epoch=NULL,rest=NULL,last_error=NULL,update
 
 /// What is left goes on at once, as soon as the limits let it.
 const BEGUN: &str = "\
-UPDATE outbox SET state='ready',lease_epoch=NULL,rest=:rest,last_error=NULL,next_attempt=:now,updated_at=:now,
+UPDATE outbox SET state='ready',lease_epoch=NULL,rest=:rest,last_error=NULL,next_attempt=0,updated_at=:now,
        message_id=coalesce(message_id||',','')||:message
  WHERE id=:id AND state='leased' AND lease_epoch=:epoch AND attempts=:n";
 
@@ -70,11 +70,13 @@ pub fn settle(
             let error = Some(fault.detail.as_str());
             wait(db, lease, *at, error, now)?;
             end_attempt(db, of(lease), outcome_of(fault), Some(fault), now)?;
+            unmark(db, lease, fault.maybe_delivered)?;
             Ok(Settled::Waits)
         }
         Settlement::Release => {
-            wait(db, lease, now, None, now)?;
+            wait(db, lease, Timestamp::EPOCH, None, now)?;
             end_attempt(db, of(lease), "released", None, now)?;
+            unmark(db, lease, false)?;
             Ok(Settled::Waits)
         }
         Settlement::Bury(reason, fault) => bury(db, lease, reason, fault, notices, now),
@@ -158,10 +160,20 @@ fn bury(
     })?;
     require_one(changed, lease)?;
     end_attempt(db, of(lease), outcome_of(fault), Some(fault), now)?;
+    unmark(db, lease, fault.maybe_delivered)?;
     if let Some(notice) = notice {
         count_deaths(db, notice)?;
     }
     Ok(Settled::Dead)
+}
+
+/// A marked copy was counted when it was claimed, and did not go out.
+fn unmark(db: &Db, lease: &Lease<Delivery>, maybe_delivered: bool) -> Result<(), StoreError> {
+    if lease.held().possible_repeat && !maybe_delivered {
+        db.prepare_cached("UPDATE ledger SET n=n-1 WHERE name='repeat_marked'")?
+            .execute([])?;
+    }
+    Ok(())
 }
 
 /// What waits for one destination since before a moment, but for notices.

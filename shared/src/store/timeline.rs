@@ -1,0 +1,50 @@
+//! The file's times and a wall clock that is set: by how much it was set since the sender began is
+//! kept here, and waits are moved along with it in the same transaction. So a sender that reads its
+//! own steady clock, and this number within its transaction, always counts as the file does.
+
+use super::outbox::Epoch;
+use super::{Db, StoreError, gate};
+use crate::model::Timestamp;
+use rusqlite::named_params;
+
+/// Milliseconds by which the wall clock was set since the current sender began.
+pub fn stepped(db: &Db) -> Result<i64, StoreError> {
+    const STEPPED: &str = "SELECT stepped FROM sender_lease WHERE one=1";
+    Ok(db
+        .prepare_cached(STEPPED)?
+        .query_row([], |row| row.get(0))?)
+}
+
+/// Rows in backoff. What is due stays due, whatever the clock shows.
+const BACKOFF: &str = "\
+UPDATE outbox SET next_attempt=next_attempt+:seconds
+ WHERE state='ready' AND attempts>0 AND due_at>:from AND next_attempt>:from";
+/// How long a row has failed must not change either.
+const ATTEMPTS: &str = "\
+UPDATE attempt SET started_at=started_at+:seconds
+ WHERE outbox_id IN(SELECT id FROM outbox WHERE state='ready' AND attempts>0)";
+const STEPPED: &str = "UPDATE sender_lease SET stepped=:to WHERE one=1 AND epoch=:epoch";
+
+/// The wall clock shows `now` and was set by `to` milliseconds since this sender began: every wait
+/// moves along, in one transaction, however many there are: half of them would be wrong.
+///
+/// # Errors
+/// `Fenced` when another sender has taken over.
+pub fn follow(db: &Db, epoch: Epoch, to: i64, now: Timestamp) -> Result<(), StoreError> {
+    let by = to - stepped(db)?;
+    let seconds = Timestamp::from_unix_millis(by).unix_seconds();
+    let before = Timestamp::from_unix_millis(now.unix_millis().saturating_sub(by));
+    gate::shift(db, seconds)?;
+    let from = before.min(now).unix_seconds();
+    db.prepare_cached(BACKOFF)?
+        .execute(named_params! {":seconds": seconds, ":from": from})?;
+    db.prepare_cached(ATTEMPTS)?
+        .execute(named_params! {":seconds": seconds})?;
+    let followed = db
+        .prepare_cached(STEPPED)?
+        .execute(named_params! {":to": to, ":epoch": epoch.number()})?;
+    match followed {
+        1 => Ok(()),
+        _ => Err(StoreError::Fenced(epoch.number())),
+    }
+}
