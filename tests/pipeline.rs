@@ -4,6 +4,8 @@
 mod deadline;
 #[path = "pipeline/refusals.rs"]
 mod refusals;
+#[path = "pipeline/stories.rs"]
+mod stories;
 
 use shared::Failure;
 use shared::config::{Config, Program, Surroundings};
@@ -58,7 +60,7 @@ impl Newsroom {
         let mut feeds = String::new();
         for path in paths {
             feeds += &format!(
-                "[[feed]]\nurl = \"{}\"\ntags = [\"test\"]\n",
+                "[[feed]]\nurl = \"{}\"\ntags = [\"test\", \"{path}\"]\n",
                 self.server.url(path)
             );
         }

@@ -261,6 +261,7 @@ fn alert(chance: &mut fastrand::Rng) -> Alert {
         },
         link: link(chance),
         source: text(chance, 4),
+        also: Vec::new(),
         reason: text(chance, 6),
         judge: Judge::Builtin,
         published: None,

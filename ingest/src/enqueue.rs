@@ -1,11 +1,14 @@
 //! Enqueue: from a verdict to the alert and its rows, stored in one transaction.
 
 use crate::classify::FeedFacts;
+use crate::know;
 use crate::route::route;
 use shared::config::Config;
 use shared::model::{Alert, DedupKey, Destination, Timestamp, Verdict};
+use shared::policy::edit::is_same_story;
 use shared::store::items::{self, Pending};
 use shared::store::outbox::{self, Enqueued, Owed};
+use shared::store::stories::{self, Told};
 use shared::store::{Db, StoreError};
 
 /// One item with its verdict, and, when it matters, what is owed for it.
@@ -23,6 +26,8 @@ pub fn decide(pending: &Pending, facts: &FeedFacts, verdict: Verdict, config: &C
         let to = route(&alert, &facts.tags, config);
         Owed {
             dedup_key: format!("i:{}:{}", pending.feed_id, pending.key),
+            cves: know::cves(&pending.entry),
+            raised_from: None,
             not_owed: to.is_empty().then(|| "no channel is configured".to_owned()),
             priority,
             alert,
@@ -52,6 +57,7 @@ fn alert_of(pending: &Pending, facts: &FeedFacts, verdict: &Verdict) -> Alert {
         summary: verdict.summary.clone(),
         link: entry.link.clone(),
         source: facts.name.clone(),
+        also: Vec::new(),
         reason: verdict.reason.clone(),
         judge: verdict.judge,
         published: entry.published,
@@ -60,16 +66,44 @@ fn alert_of(pending: &Pending, facts: &FeedFacts, verdict: &Verdict) -> Alert {
 
 /// Stores verdict, alert and rows: together, or none of them. Returns how many rows are new.
 pub fn store(db: &Db, decision: &Decision, now: Timestamp) -> Result<usize, StoreError> {
-    let enqueued = match &decision.owed {
-        Some(owed) => Some(outbox::enqueue(db, owed, now)?),
-        None => None,
+    let (alert_id, rows) = match &decision.owed {
+        Some(owed) => tell(db, decision.item_id, owed, now).map(|(id, rows)| (Some(id), rows))?,
+        None => (None, 0),
     };
-    let alert_id = enqueued.map(Enqueued::alert_id);
     items::judged(db, decision.item_id, &decision.verdict, alert_id, now)?;
+    Ok(rows)
+}
+
+/// A story that another feed brought before is told already; unless it has grown worse.
+fn tell(db: &Db, item_id: i64, owed: &Owed, now: Timestamp) -> Result<(i64, usize), StoreError> {
+    let is_same = |title: &str| is_same_story(title, &owed.alert.title);
+    let told = stories::told(db, item_id, owed.cves.as_deref(), &is_same, now)?;
+    let enqueued = match told {
+        None => outbox::enqueue(db, owed, now)?,
+        Some(told) if owed.alert.severity < told.severity => {
+            outbox::enqueue(db, &raised(owed, &told), now)?
+        }
+        Some(told) => {
+            stories::also(db, told.alert_id, item_id, &owed.alert.source, now)?;
+            let rows = outbox::extend(db, told.alert_id, owed, now)?;
+            return Ok((told.alert_id, rows));
+        }
+    };
     Ok(match enqueued {
-        Some(Enqueued::New { rows, .. }) => rows,
-        _ => 0,
+        Enqueued::New { alert_id, rows } => (alert_id, rows),
+        Enqueued::Known { alert_id } => (alert_id, 0),
     })
+}
+
+fn raised(owed: &Owed, told: &Told) -> Owed {
+    let mut raised = owed.clone();
+    let reason = &owed.alert.reason;
+    raised.alert.reason = format!(
+        "raised from #{} ({}); {reason}",
+        told.short_id, told.severity
+    );
+    raised.raised_from = Some(told.alert_id);
+    raised
 }
 
 /// Where notices of the tick go: as an alert of that severity and category would.

@@ -77,6 +77,7 @@ to = ["team"]
             summary: String::new(),
             link: None,
             source: String::new(),
+            also: Vec::new(),
             reason: String::new(),
             judge: Judge::Builtin,
             published: None,

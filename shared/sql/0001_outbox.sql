@@ -13,11 +13,14 @@ CREATE TABLE alert(
   source     TEXT NOT NULL,
   link       TEXT,
   seen       INTEGER NOT NULL DEFAULT 1,       -- how often it was offered
+  cves       TEXT,                             -- of the story, sorted
+  raised_from INTEGER,                         -- the alert of the same story that was less grave
   not_owed   TEXT,                             -- why it has no row in the outbox, when it has none
   created_at REAL NOT NULL,
   CONSTRAINT payload_is_an_object CHECK(json_valid(payload) AND json_type(payload)='object')
 ) STRICT;
 
+CREATE INDEX alert_cves     ON alert(cves)       WHERE cves IS NOT NULL;
 CREATE INDEX alert_not_owed ON alert(created_at) WHERE not_owed IS NOT NULL;
 
 CREATE TABLE outbox(

@@ -43,6 +43,15 @@ CREATE TRIGGER item_is_counted_out AFTER DELETE ON item
 CREATE TRIGGER items_outlive_their_alert AFTER DELETE ON alert
   BEGIN UPDATE item SET alert_pruned=1 WHERE alert_id=OLD.id; END;
 
+-- A story that several feeds bring is one alert: which other items tell it.
+CREATE INDEX item_story ON item(link_key) WHERE link_key IS NOT NULL AND alert_id IS NOT NULL;
+CREATE TABLE also(
+  alert_id INTEGER NOT NULL, item_id INTEGER NOT NULL, source TEXT NOT NULL, at REAL NOT NULL,
+  PRIMARY KEY(alert_id,item_id)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER other_sources_leave_with_their_alert AFTER DELETE ON alert
+  BEGIN DELETE FROM also WHERE alert_id=OLD.id; END;
+
 CREATE TABLE heartbeat(
   name TEXT PRIMARY KEY, started_at REAL, finished_at REAL, report TEXT
 ) STRICT, WITHOUT ROWID;

@@ -209,6 +209,7 @@ pub fn alert(key: &str, severity: Severity) -> Alert {
         summary: String::new(),
         link: Some(format!("https://example.org/{key}")),
         source: "example.org".to_owned(),
+        also: Vec::new(),
         reason: "a test says so".to_owned(),
         judge: Judge::Rule,
         published: None,
@@ -226,6 +227,8 @@ pub fn owed(key: &str, to: &Destination, priority: Priority) -> Owed {
         alert: alert(key, severity),
         priority,
         to: vec![to.clone()],
+        cves: None,
+        raised_from: None,
         not_owed: None,
     }
 }

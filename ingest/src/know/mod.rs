@@ -2,5 +2,7 @@
 
 mod address;
 mod identity;
+mod story;
 
 pub use identity::{Identified, identify};
+pub use story::cves;

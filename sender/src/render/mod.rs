@@ -4,3 +4,13 @@ pub mod link;
 pub mod plain;
 pub mod split;
 pub mod telegram;
+
+use shared::model::Alert;
+
+/// Where a story comes from: the source, and the others that brought it too.
+fn sources(alert: &Alert) -> String {
+    match alert.also.as_slice() {
+        [] => alert.source.clone(),
+        others => format!("{}, also in {}", alert.source, others.join(", ")),
+    }
+}

@@ -1,5 +1,6 @@
 //! Plain text, as the console shows it.
 
+use super::sources;
 use shared::model::{Alert, Content, Delivery, Message};
 use shared::policy::text::{one_line, shorten};
 
@@ -35,7 +36,8 @@ fn alert_text(alert: &Alert) -> String {
         one_line(&alert.title),
         one_line(&alert.short_id),
     )];
-    lines.push(format!("{} · {}", alert.category, one_line(&alert.source)));
+    let source = one_line(&sources(alert));
+    lines.push(format!("{} · {source}", alert.category));
     let summary = one_line(&alert.summary);
     if !summary.is_empty() {
         lines.push(shorten(&summary, 400));
@@ -98,6 +100,7 @@ mod tests {
             summary: "Patch now.".to_owned(),
             link: Some("https://example.org/1".to_owned()),
             source: "Example advisories".to_owned(),
+            also: Vec::new(),
             reason: "the title says \"actively exploited\"".to_owned(),
             judge: Judge::Floor,
             published: None,

@@ -1,6 +1,7 @@
 //! From an alert to what a Telegram chat shows, in as many messages as it needs.
 
 use super::link::web_link;
+use super::sources;
 use super::split::{self, Look, Paragraph, Room, Span, pack, visible};
 use shared::model::{Alert, Severity};
 use shared::policy::text::shorten;
@@ -82,7 +83,7 @@ fn paragraphs(alert: &Alert, id: &str) -> Vec<Paragraph> {
     };
     let severity = alert.severity.name().to_uppercase();
     let heading = format!("{} {severity}", marker(alert.severity));
-    let source = shorten(&visible(&alert.source), SOURCE);
+    let source = shorten(&visible(&sources(alert)), SOURCE);
     let mut all = vec![
         vec![Span::new(Look::Bold, heading), Span::plain(" "), title],
         vec![Span::plain(format!("{} · {source}", alert.category))],
@@ -137,6 +138,7 @@ mod tests {
             summary: "Patch now.\nOr later.".to_owned(),
             link: Some("https://example.org/1?a=b&c".to_owned()),
             source: "Example advisories".to_owned(),
+            also: Vec::new(),
             reason: "the title says \"exploited\"".to_owned(),
             judge: Judge::Floor,
             published: None,

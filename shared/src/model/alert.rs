@@ -21,6 +21,9 @@ pub struct Alert {
     pub link: Option<String>,
     /// Where it comes from: the feed's title, else its host.
     pub source: String,
+    /// Other sources that brought the same story, as far as they were known when it was sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// Why it was judged so.
     pub reason: String,
     pub judge: Judge,
@@ -48,6 +51,7 @@ impl Alert {
             summary,
             link: None,
             source: "watchalert".to_owned(),
+            also: Vec::new(),
             reason: reason.to_owned(),
             judge: Judge::Builtin,
             published: None,

@@ -23,6 +23,24 @@ pub fn is_edit(old: &str, new: &str) -> bool {
     share(both, all) >= IN_COMMON
 }
 
+/// Whether two titles of different feeds tell the same story. Two status pages may use the same few
+/// words on the same day: so they must share a version, an id or another number, or many words.
+pub fn is_same_story(one: &str, other: &str) -> bool {
+    let (one, other) = (words(one), words(other));
+    let shared = numbers(&one);
+    if shared != numbers(&other) {
+        return false;
+    }
+    let both = one.intersection(&other).count();
+    let part = share(both, one.union(&other).count());
+    let (words, least) = if shared.is_empty() {
+        (7, 0.8)
+    } else {
+        (4, 0.7)
+    };
+    both >= words && part >= least
+}
+
 fn words(title: &str) -> BTreeSet<String> {
     let apart = |c: char| !c.is_alphanumeric() && !matches!(c, '.' | '-' | '_');
     let words = title
@@ -69,6 +87,44 @@ mod tests {
             ),
         ] {
             assert!(is_edit(old, new), "{old} / {new}");
+        }
+    }
+
+    #[test]
+    fn two_feeds_tell_one_story_when_a_number_or_many_words_agree() {
+        for (one, other) in [
+            (
+                "Heron 2.8.1 fixes nested archives",
+                "heron 2.8.1 fixes nested archives!",
+            ),
+            (
+                "CVE-2026-91001 in Sable is exploited",
+                "Sable: CVE-2026-91001 is exploited",
+            ),
+            (
+                "Large outage of the northern exchange point takes down many providers",
+                "Large outage of the northern exchange point takes many providers down",
+            ),
+        ] {
+            assert!(is_same_story(one, other), "{one} / {other}");
+        }
+        for (one, other) in [
+            (
+                "Investigating elevated error rates",
+                "Investigating elevated error rates",
+            ),
+            (
+                "Heron 2.8.1 fixes nested archives",
+                "Heron 2.8.2 fixes nested archives",
+            ),
+            (
+                "CVE-2026-91001 in Sable is exploited",
+                "CVE-2026-91002 in Sable is exploited",
+            ),
+            ("Release 2.0", "Release 2.0"),
+            ("", ""),
+        ] {
+            assert!(!is_same_story(one, other), "{one} / {other}");
         }
     }
 

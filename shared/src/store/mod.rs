@@ -16,6 +16,7 @@ mod open;
 pub mod outbox;
 mod pool;
 pub mod status;
+pub mod stories;
 pub mod timeline;
 pub mod verify;
 mod writer;

@@ -46,6 +46,7 @@ fn alert() -> Alert {
         summary: String::new(),
         link: Some("https://example.org/2".to_owned()),
         source: "Example".to_owned(),
+        also: Vec::new(),
         reason: "a rule".to_owned(),
         judge: Judge::Rule,
         published: None,

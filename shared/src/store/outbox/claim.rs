@@ -3,8 +3,8 @@
 use super::recover::Epoch;
 use super::row;
 use super::waiting::horizon;
-use crate::model::{Delivery, Destination, Gatekeeper, Lease, Pass, Priority, Timestamp};
-use crate::store::{Db, Remedy, StoreError, gate};
+use crate::model::{Content, Delivery, Destination, Gatekeeper, Lease, Pass, Priority, Timestamp};
+use crate::store::{Db, Remedy, StoreError, gate, stories};
 use rusqlite::{OptionalExtension, named_params};
 
 /// What a destination has for us.
@@ -138,10 +138,14 @@ fn lease(
     let raw = db
         .prepare_cached(&format!("SELECT {} FROM outbox WHERE id=:id", row::COLUMNS))?
         .query_row(named_params! {":id": id}, row::raw)?;
-    let delivery = Delivery {
+    let mut delivery = Delivery {
         refused_since,
         ..row::delivery(db, raw)?
     };
+    if let Content::Alert(alert) = &mut delivery.content {
+        alert.also = stories::others(db, id)?;
+        alert.also.retain(|source| *source != alert.source);
+    }
     db.prepare_cached(ATTEMPT)?.execute(named_params! {
         ":id": id, ":n": attempt, ":epoch": epoch.number(), ":now": now.unix_seconds(),
     })?;

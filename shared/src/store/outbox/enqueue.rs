@@ -15,6 +15,10 @@ pub struct Owed {
     pub priority: Priority,
     /// One row each, named twice or not. Empty only together with `not_owed`.
     pub to: Vec<Destination>,
+    /// The CVE ids of the story, sorted, with commas between.
+    pub cves: Option<String>,
+    /// The alert of the same story that was less grave.
+    pub raised_from: Option<i64>,
     /// Why nobody is owed this alert.
     pub not_owed: Option<String>,
 }
@@ -40,8 +44,8 @@ impl Enqueued {
 }
 
 const ALERT: &str = "\
-INSERT INTO alert(dedup_key,payload,severity,title,source,link,not_owed,created_at)
-VALUES(:key,:payload,:severity,:title,:source,:link,:not_owed,:now) RETURNING id";
+INSERT INTO alert(dedup_key,payload,severity,title,source,link,cves,raised_from,not_owed,created_at)
+VALUES(:key,:payload,:severity,:title,:source,:link,:cves,:raised_from,:not_owed,:now) RETURNING id";
 
 const SEEN: &str = "UPDATE alert SET seen=seen+1 WHERE dedup_key=:key RETURNING id";
 
@@ -75,10 +79,23 @@ pub fn enqueue(db: &Db, owed: &Owed, now: Timestamp) -> Result<Enqueued, StoreEr
         named_params! {
             ":key": owed.dedup_key, ":payload": payload, ":severity": alert.severity.name(),
             ":title": alert.title, ":source": alert.source, ":link": alert.link,
+            ":cves": owed.cves, ":raised_from": owed.raised_from,
             ":not_owed": owed.not_owed, ":now": now.unix_seconds(),
         },
         |row| row.get(0),
     )?;
+    let rows = owe(db, alert_id, &payload, owed, now)?;
+    Ok(Enqueued::New { alert_id, rows })
+}
+
+/// One row for each destination. Returns how many.
+fn owe(
+    db: &Db,
+    alert_id: i64,
+    payload: &str,
+    owed: &Owed,
+    now: Timestamp,
+) -> Result<usize, StoreError> {
     let mut served = BTreeSet::new();
     for destination in &owed.to {
         if !served.insert(destination) {
@@ -96,10 +113,30 @@ pub fn enqueue(db: &Db, owed: &Owed, now: Timestamp) -> Result<Enqueued, StoreEr
             )));
         }
     }
-    Ok(Enqueued::New {
-        alert_id,
-        rows: served.len(),
-    })
+    Ok(served.len())
+}
+
+/// Another feed brought the story of an alert, and its route leads further: who was not owed the
+/// alert so far is owed it as it stands. Returns how many rows are new.
+pub fn extend(db: &Db, alert_id: i64, owed: &Owed, now: Timestamp) -> Result<usize, StoreError> {
+    const SERVED: &str = "\
+SELECT 1 FROM outbox WHERE alert_id=:alert AND idempotency_key=:key";
+    let mut further = owed.clone();
+    further.to.clear();
+    for to in &owed.to {
+        let key = format!("a:{alert_id}:{}:{}", to.channel, to.chat_id);
+        let served = db
+            .prepare_cached(SERVED)?
+            .query_row(named_params! {":alert": alert_id, ":key": key}, |_| Ok(()))
+            .optional()?;
+        if served.is_none() {
+            further.to.push(to.clone());
+        }
+    }
+    let payload: String = db
+        .prepare_cached("SELECT payload FROM alert WHERE id=:id")?
+        .query_row(named_params! {":id": alert_id}, |row| row.get(0))?;
+    owe(db, alert_id, &payload, &further, now)
 }
 
 /// Something watchalert says about itself.

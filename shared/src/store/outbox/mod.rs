@@ -32,6 +32,6 @@ mod row;
 pub(in crate::store) use row::{optional_text, state, text};
 
 pub use claim::{Claim, claim, claim_each};
-pub use enqueue::{Enqueued, Notice, Notified, Owed, enqueue, notify};
+pub use enqueue::{Enqueued, Notice, Notified, Owed, enqueue, extend, notify};
 pub use recover::{Epoch, heal, take_over};
 pub use settle::{Settled, bury_behind, settle};
