@@ -12,7 +12,7 @@ use crate::report::{AlertReport, FeedResult, Report};
 use crate::run::{Options, Scene, client};
 use shared::Failure;
 use shared::config::Feed;
-use shared::model::{Item, Validators};
+use shared::model::{Item, Timestamp, Validators};
 use shared::store::feeds::{self, FeedState};
 use shared::store::items::{self, Parsed, Pending};
 use shared::store::{StoreError, Viewer};
@@ -108,7 +108,7 @@ fn judge(
         },
     ) = (&read.parsed, &mut feed.result)
     {
-        let unknown = unknown(viewer, &planned, parsed)?;
+        let unknown = unknown(viewer, &planned, parsed, scene.clock.now())?;
         *known = parsed.items.len() - unknown.len();
         if is_first {
             *seeded = unknown.len();
@@ -127,11 +127,12 @@ fn unknown<'p>(
     viewer: Option<&Viewer>,
     planned: &Planned,
     parsed: &'p Parsed,
+    now: Timestamp,
 ) -> Result<Vec<&'p Item>, StoreError> {
     let Some(viewer) = viewer else {
         return Ok(parsed.items.iter().collect());
     };
-    let unknown = viewer.read(|db| items::unknown(db, planned.state.id, &parsed.items))?;
+    let unknown = viewer.read(|db| items::unknown(db, planned.state.id, &parsed.items, now))?;
     let pairs = parsed.items.iter().zip(unknown);
     Ok(pairs
         .filter(|(_, unknown)| *unknown)

@@ -10,6 +10,8 @@ CREATE TABLE feed(
   seeded_at     REAL,                          -- the first good fetch, whose items were not told
   seed_told_at  REAL,                          -- when the notice about that went out
   attempted_at  REAL, succeeded_at REAL, new_item_at REAL,
+  storm_at      REAL, storm_items INTEGER,     -- when all its items came under new names, and how many
+  storm_told_at REAL,
   retry_at      REAL NOT NULL DEFAULT 0,       -- what the server asked for; else the schedule decides
   failures      INTEGER NOT NULL DEFAULT 0,    -- in a row
   last_error    TEXT
@@ -32,6 +34,7 @@ CREATE TABLE item(
   CONSTRAINT told_iff_it_matters CHECK(state<>'judged' OR (severity='ignore')=(alert_id IS NULL))
 ) STRICT;
 CREATE INDEX item_link    ON item(feed_id,link_key) WHERE link_key IS NOT NULL;
+CREATE INDEX item_by_feed ON item(feed_id,id);
 CREATE INDEX item_pending ON item(id)       WHERE state='pending';
 CREATE INDEX item_alert   ON item(alert_id) WHERE alert_id IS NOT NULL;
 

@@ -41,6 +41,23 @@ pub fn is_same_story(one: &str, other: &str) -> bool {
     both >= words && part >= least
 }
 
+/// Whether `old` names a pre-release and `new` the release that it became: `1.23-rc1`, then `1.23`.
+pub fn is_promotion(old: &str, new: &str) -> bool {
+    let (before, after) = (words(old), words(new));
+    let base = |word: &String| {
+        let marked = PRE_RELEASE.iter().filter_map(|mark| word.find(mark));
+        let base = marked.min().and_then(|at| word.get(..at))?;
+        let base = base.trim_end_matches(['.', '-', '_']);
+        base.ends_with(char::is_numeric).then(|| base.to_owned())
+    };
+    let is_pre = |words: &BTreeSet<String>| words.iter().any(|word| base(word).is_some());
+    let mut bases = before.iter().filter_map(base);
+    !is_pre(&after) && bases.any(|base| after.contains(&base))
+}
+
+/// How versions name what is not released yet, behind their number.
+const PRE_RELEASE: [&str; 7] = ["rc", "alpha", "beta", "pre", "preview", "dev", "snapshot"];
+
 fn words(title: &str) -> BTreeSet<String> {
     let apart = |c: char| !c.is_alphanumeric() && !matches!(c, '.' | '-' | '_');
     let words = title
@@ -87,6 +104,25 @@ mod tests {
             ),
         ] {
             assert!(is_edit(old, new), "{old} / {new}");
+        }
+    }
+
+    #[test]
+    fn a_release_candidate_that_became_the_release_is_news() {
+        for (old, new) in [
+            ("1.23-rc1", "1.23"),
+            ("v2.0.0-beta.2", "v2.0.0"),
+            ("Heron 3.1rc2 is out", "Heron 3.1 is out"),
+        ] {
+            assert!(is_promotion(old, new), "{old} / {new}");
+        }
+        for (old, new) in [
+            ("1.23-rc1", "1.23-rc2"),
+            ("1.23", "1.23"),
+            ("1.22-rc1", "1.23"),
+            ("The March 5 architecture", "The March 5 archive"),
+        ] {
+            assert!(!is_promotion(old, new), "{old} / {new}");
         }
     }
 

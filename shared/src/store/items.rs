@@ -1,9 +1,9 @@
 //! Items: stored with their feed's new validators in one transaction, judged in a later one.
 
+use super::known::{self, Found, Known};
 use super::{Db, StoreError};
 use crate::model::{DedupKey, Entry, Item, Timestamp, Validators, Verdict};
-use crate::policy::edit::is_edit;
-use rusqlite::{OptionalExtension, Row, named_params};
+use rusqlite::{Row, named_params};
 use std::time::Duration;
 
 /// One good parse of one feed.
@@ -25,6 +25,8 @@ pub struct Stored {
     pub new: usize,
     pub known: usize,
     pub seeded: usize,
+    /// Of the known ones, those that all came under new names at once.
+    pub renamed: usize,
 }
 
 const FEED: &str = "\
@@ -35,14 +37,6 @@ UPDATE feed SET title=coalesce(:title,title),etag=:etag,last_modified=:modified,
        seed_told_at=CASE WHEN seeded_at IS NULL AND NOT :seed THEN :now ELSE seed_told_at END,
        attempted_at=:now,succeeded_at=:now,failures=0,retry_at=0,last_error=NULL
  WHERE id=:id RETURNING seeded_at IS NOT NULL";
-
-/// Membership decides what is new, never a date: the key, or else the link with a title that may be
-/// an edit of the known one.
-const BY_KEY: &str =
-    "SELECT id,title,summary,last_seen_at FROM item WHERE feed_id=:feed AND dedup_key=:key";
-const BY_LINK: &str = "\
-SELECT id,title,summary,last_seen_at FROM item WHERE feed_id=:feed AND link_key=:link
- ORDER BY id DESC LIMIT 20";
 
 const INSERT: &str = "\
 INSERT INTO item(feed_id,dedup_key,link_key,title,summary,link,guid,tags,published_at,first_seen_at,last_seen_at,state)
@@ -66,13 +60,27 @@ pub fn store(db: &Db, parsed: &Parsed, now: Timestamp) -> Result<Stored, StoreEr
     )?;
     let seeding = first && parsed.seed;
     let mut stored = Stored::default();
-    for item in &parsed.items {
-        if let Some(known) = known(db, parsed.feed_id, item)? {
-            refresh(db, &known, &item.entry, now)?;
-            stored.known += 1;
-            continue;
+    let found = known::find(db, parsed.feed_id, &parsed.items, now)?;
+    for (item, found) in parsed.items.iter().zip(found) {
+        let state = if seeding { "seeded" } else { "pending" };
+        match found {
+            Found::Known(known) => {
+                refresh(db, &known, &item.entry, now)?;
+                stored.known += 1;
+                continue;
+            }
+            Found::Renamed => {
+                insert(db, parsed.feed_id, item, &item.key, "seeded", now)?;
+                stored.known += 1;
+                stored.renamed += 1;
+                continue;
+            }
+            Found::New => insert(db, parsed.feed_id, item, &item.key, state, now)?,
+            Found::Promoted(key, known) => {
+                refresh(db, &known, &item.entry, now)?;
+                insert(db, parsed.feed_id, item, &key, state, now)?;
+            }
         }
-        insert(db, parsed.feed_id, item, seeding, now)?;
         if seeding {
             stored.seeded += 1;
         } else {
@@ -83,58 +91,38 @@ pub fn store(db: &Db, parsed: &Parsed, now: Timestamp) -> Result<Stored, StoreEr
         db.prepare_cached("UPDATE feed SET new_item_at=:now WHERE id=:id")?
             .execute(named_params! {":now": now.unix_seconds(), ":id": parsed.feed_id})?;
     }
+    if stored.renamed > 0 {
+        db.prepare_cached("UPDATE feed SET storm_at=:now,storm_items=:items WHERE id=:id")?
+            .execute(named_params! {
+                ":now": now.unix_seconds(), ":items": i64::try_from(stored.renamed).unwrap_or(i64::MAX), ":id": parsed.feed_id,
+            })?;
+    }
+    prune(db, parsed.feed_id, now)?;
     Ok(stored)
+}
+
+/// So old, and so far behind: what a feed may still show again is remembered, whatever a clock says.
+const PRUNED_AFTER: Duration = Duration::from_hours(180 * 24);
+const REMEMBERED: i64 = 1_000;
+
+/// Forgets what a feed has not shown for long; only after a good parse, so that no outage does.
+fn prune(db: &Db, feed_id: i64, now: Timestamp) -> Result<(), StoreError> {
+    const PRUNE: &str = "\
+DELETE FROM item WHERE id IN(
+ SELECT id FROM item WHERE feed_id=:feed AND last_seen_at<:before AND state<>'pending'
+    AND id<(SELECT id FROM item WHERE feed_id=:feed ORDER BY id DESC LIMIT 1 OFFSET :remembered)
+  LIMIT 100)";
+    let before = now.minus(PRUNED_AFTER).unix_seconds();
+    db.prepare_cached(PRUNE)?.execute(named_params! {
+        ":feed": feed_id, ":before": before, ":remembered": REMEMBERED,
+    })?;
+    Ok(())
 }
 
 fn is_first(db: &Db, feed_id: i64) -> Result<bool, StoreError> {
     Ok(db
         .prepare_cached("SELECT seeded_at IS NULL FROM feed WHERE id=:id")?
         .query_row(named_params! {":id": feed_id}, |row| row.get(0))?)
-}
-
-/// What is remembered of an item, as far as it may change.
-struct Known {
-    id: i64,
-    title: String,
-    summary: String,
-    last_seen: Timestamp,
-}
-
-fn known(db: &Db, feed_id: i64, item: &Item) -> Result<Option<Known>, StoreError> {
-    let by_key = db
-        .prepare_cached(BY_KEY)?
-        .query_row(
-            named_params! {":feed": feed_id, ":key": item.key.as_str()},
-            known_row,
-        )
-        .optional()?;
-    let (None, Some(link)) = (&by_key, &item.link_key) else {
-        return Ok(by_key);
-    };
-    let mut statement = db.prepare_cached(BY_LINK)?;
-    let values = named_params! {":feed": feed_id, ":link": link.as_str()};
-    for row in statement.query_map(values, known_row)? {
-        let row = row?;
-        // Without titles the texts tell the stories apart.
-        let entry = &item.entry;
-        let (old, new) = match (row.title.as_str(), entry.title.as_str()) {
-            ("", "") => (&row.summary, &entry.summary),
-            _ => (&row.title, &entry.title),
-        };
-        if is_edit(old, new) {
-            return Ok(Some(row));
-        }
-    }
-    Ok(None)
-}
-
-fn known_row(row: &Row<'_>) -> rusqlite::Result<Known> {
-    Ok(Known {
-        id: row.get(0)?,
-        title: row.get(1)?,
-        summary: row.get(2)?,
-        last_seen: Timestamp::from_unix_seconds(row.get(3)?),
-    })
 }
 
 /// An edit is an edit: it is kept, and whoever judges the item later judges the new words.
@@ -155,18 +143,19 @@ fn insert(
     db: &Db,
     feed_id: i64,
     item: &Item,
-    seeding: bool,
+    key: &DedupKey,
+    state: &str,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let entry = &item.entry;
     let tags =
         serde_json::to_string(&entry.tags).map_err(|error| StoreError::Bug(error.to_string()))?;
     db.prepare_cached(INSERT)?.execute(named_params! {
-        ":feed": feed_id, ":key": item.key.as_str(),
+        ":feed": feed_id, ":key": key.as_str(),
         ":link_key": item.link_key.as_ref().map(DedupKey::as_str),
         ":title": entry.title, ":summary": entry.summary, ":link": entry.link, ":guid": entry.guid,
         ":tags": tags, ":published": entry.published.map(Timestamp::unix_seconds),
-        ":now": now.unix_seconds(), ":state": if seeding { "seeded" } else { "pending" },
+        ":now": now.unix_seconds(), ":state": state,
     })?;
     Ok(())
 }
@@ -245,7 +234,13 @@ UPDATE item SET state='judged',severity=:severity,category=:category,reason=:rea
 }
 
 /// Which items of a parse are not known yet, by place: what [`store`] would add, without writing.
-pub fn unknown(db: &Db, feed_id: i64, items: &[Item]) -> Result<Vec<bool>, StoreError> {
-    let unknown = |item| Ok(known(db, feed_id, item)?.is_none());
-    items.iter().map(unknown).collect()
+pub fn unknown(
+    db: &Db,
+    feed_id: i64,
+    items: &[Item],
+    now: Timestamp,
+) -> Result<Vec<bool>, StoreError> {
+    let found = known::find(db, feed_id, items, now)?;
+    let is_news = |found: &Found| matches!(found, Found::New | Found::Promoted(..));
+    Ok(found.iter().map(is_news).collect())
 }

@@ -11,6 +11,7 @@ pub mod heartbeats;
 pub mod invariants;
 pub mod items;
 pub mod journal;
+mod known;
 mod migrate;
 mod open;
 pub mod outbox;
