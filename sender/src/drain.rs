@@ -274,12 +274,12 @@ impl Drain {
     }
 
     fn count(&mut self, landed: Landed) -> Result<(), StoreError> {
-        match landed.result {
+        match &landed.result {
             Ok(Settled::Sent) => self.drained.sent += 1,
             Ok(Settled::Begun) => {}
             Ok(Settled::Waits) => self.drained.postponed += 1,
             Ok(Settled::Dead) => self.drained.dead += 1,
-            Err(error) if error.remedy() == Remedy::Stop => return Err(error),
+            Err(error) if error.remedy() == Remedy::Stop => return Err(error.clone()),
             Err(error) => {
                 tracing::error!(to = %landed.destination, "a result could not be written: {error}");
             }
@@ -290,6 +290,13 @@ impl Drain {
             self.schedule.release(channel);
         }
         let now = self.runway.steady.now();
+        if matches!(landed.result, Ok(Settled::Waits | Settled::Dead)) {
+            // A death or a closed gate may have left a notice, and our own commits ring no bell.
+            let notices = self.runway.channels.notices(&landed.destination.channel);
+            if let Some(notices) = notices.cloned() {
+                self.schedule.note(notices, now, Priority::High);
+            }
+        }
         self.schedule
             .landed(landed.destination, now, landed.priority);
         Ok(())

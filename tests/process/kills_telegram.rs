@@ -9,12 +9,12 @@ use shared::store::outbox;
 use shared::store::{Db, Store};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use watchalert_tests::programs::{
     BOUND, Place, Program, Running, long, now, pause, seed, tell, within,
 };
 use watchalert_tests::storm::{self, Account};
-use watchalert_tests::telegram::{Fault, Flooded, Limits, Options, Telegram};
+use watchalert_tests::telegram::{Flooded, Limits, Options, Telegram};
 use watchalert_tests::world::{owed, runtime, stranger, to};
 
 const CHAT: i64 = 7001;
@@ -29,8 +29,8 @@ struct Day {
     telegram: Telegram,
     chance: fastrand::Rng,
     seed: u64,
-    /// When the minute of faults began.
-    began: Option<Instant>,
+    /// The minute of faults.
+    began: bool,
     kills: Vec<Timestamp>,
 }
 
@@ -54,7 +54,7 @@ impl Day {
             telegram,
             chance: fastrand::Rng::with_seed(seed),
             seed,
-            began: None,
+            began: false,
             kills: Vec::new(),
         }
     }
@@ -79,15 +79,11 @@ impl Day {
 
     /// The minute begins when half has arrived.
     fn weather(&mut self) {
-        match self.began {
-            None if self.telegram.accepted_count() >= ALERTS / 2 => {
-                self.began = Some(now());
-                self.telegram.storm(Some(storm::of_every_kind(self.seed)));
-                let unknown = Fault::refuse("unknown").in_chat(CHAT).times(2);
-                self.telegram.script([unknown]);
-            }
-            Some(began) if began.elapsed() >= storm::MINUTE => self.telegram.storm(None),
-            _ => {}
+        if !self.began && self.telegram.accepted_count() >= ALERTS / 2 {
+            self.began = true;
+            self.telegram.script(storm::refusals(CHAT));
+            let now = Clock::system().now();
+            self.telegram.storm(storm::of_every_kind(self.seed, now));
         }
     }
 

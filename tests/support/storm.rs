@@ -3,18 +3,19 @@
 
 use crate::telegram::{Fault, Message, Storm, Telegram};
 use rusqlite::Connection;
-use shared::model::Priority;
+use shared::model::{Priority, Timestamp};
 use std::fmt;
 use std::time::Duration;
 
 pub const MINUTE: Duration = Duration::from_secs(60);
 const MARK: &str = "(possible repeat) ";
 
-/// Every `sendMessage` meets a fault, of each kind that passes by itself and closes no gate for
-/// longer than the minute.
-pub fn of_every_kind(seed: u64) -> Storm {
+/// A minute from `now` on in which every `sendMessage` meets a fault, of each kind that passes by
+/// itself and closes no gate for longer than the minute.
+pub fn of_every_kind(seed: u64, now: Timestamp) -> Storm {
     Storm {
         seed,
+        ends: Some(now + MINUTE),
         one_in: 1,
         faults: vec![
             Fault::flood(2),
@@ -25,7 +26,6 @@ pub fn of_every_kind(seed: u64) -> Storm {
             Fault::refuse("restart").after_acceptance(),
             Fault::refuse("internal"),
             Fault::refuse("sent-then-deleted"),
-            Fault::refuse("entities"),
             Fault::reset_before(),
             Fault::reset_after(),
             Fault::reset_amid(),
@@ -36,6 +36,12 @@ pub fn of_every_kind(seed: u64) -> Storm {
             Fault::hang_after(),
         ],
     }
+}
+
+/// Refusals of which too many would be the end of an alert, and rightly: these come first, once.
+pub fn refusals(chat: i64) -> [Fault; 2] {
+    let refused = |name| Fault::refuse(name).in_chat(chat);
+    [refused("entities"), refused("unknown").times(2)]
 }
 
 /// With an even seed all are critical, and hurry with their copies.
@@ -68,6 +74,7 @@ pub struct Account {
 struct Row {
     key: String,
     state: String,
+    error: String,
     ok: usize,
     unknown: usize,
     interrupted: usize,
@@ -93,7 +100,12 @@ impl Account {
 
     fn add(&mut self, row: &Row, copies: &[&Message]) {
         let key = &row.key;
-        assert_eq!((row.state.as_str(), row.ok), ("sent", 1), "{key}");
+        assert_eq!(
+            (row.state.as_str(), row.ok),
+            ("sent", 1),
+            "{key}: {}",
+            row.error
+        );
         assert!(!copies.is_empty(), "{key} is lost");
         let repeats = copies.len() - 1;
         let unmarked = |copy: &&&Message| !copy.text.starts_with(MARK);
@@ -139,7 +151,8 @@ fn rows(db: &Connection, keys: &str) -> Vec<Row> {
     let sql = "SELECT replace(title,'Title of ',''),state,
         (SELECT count(*) FROM attempt WHERE outbox_id=outbox.id AND outcome='ok'),
         (SELECT count(*) FROM attempt WHERE outbox_id=outbox.id AND outcome='unknown'),
-        (SELECT count(*) FROM attempt WHERE outbox_id=outbox.id AND outcome='interrupted')
+        (SELECT count(*) FROM attempt WHERE outbox_id=outbox.id AND outcome='interrupted'),
+        coalesce(last_error,'')
         FROM outbox JOIN alert ON alert.id=alert_id WHERE title LIKE 'Title of '||?1||'%'";
     let mut statement = db.prepare(sql).expect("a statement");
     let rows = statement.query_map([keys], |row| {
@@ -147,6 +160,7 @@ fn rows(db: &Connection, keys: &str) -> Vec<Row> {
         Ok(Row {
             key: row.get(0)?,
             state: row.get(1)?,
+            error: row.get(5)?,
             ok: count(2)?,
             unknown: count(3)?,
             interrupted: count(4)?,

@@ -21,6 +21,8 @@ use watchalert_tests::world::owed;
 
 /// While a request waits in silence the sender's deadlines run, and nobody knows when they end.
 const STEP: Duration = Duration::from_millis(100);
+/// A step when nothing waits for anything.
+const NOTHING: Duration = Duration::from_secs(3_600);
 /// A sender that could do something and does not is given this long of the machine's time, and
 /// then sees the time pass: what it missed costs it.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -163,7 +165,7 @@ impl Life<'_> {
             Some(answered) => answered,
             None => now + STEP,
         });
-        let next = answers.chain(next).min().unwrap_or(now + STEP * 600);
+        let next = answers.chain(next).min().unwrap_or(now + NOTHING);
         Some(next.max(now + Duration::from_millis(1)))
     }
 

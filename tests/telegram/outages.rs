@@ -261,6 +261,8 @@ fn what_waited_longer_than_a_week_for_a_chat_that_blocks_us_dies_and_is_told() {
     let told = "SELECT count(*) FROM outbox AS dead JOIN outbox AS notice ON notice.id=dead.told_by
         WHERE dead.state='dead' AND notice.state='sent' AND notice.channel='screen'";
     assert_eq!(room.world.ask(told), "9");
+    let late = "SELECT max(notice.updated_at-dead.told_at) FROM outbox AS dead JOIN outbox AS notice ON notice.id=dead.told_by";
+    assert_eq!(room.world.ask(late), "0", "told at once");
     assert_eq!(
         room.telegram.accepted_in(PRIVATE).len(),
         14,

@@ -168,6 +168,8 @@ pub struct Storm {
     pub one_in: u32,
     /// Drawn from with equal chance; their scope and span do not count.
     pub faults: Vec<Fault>,
+    /// None: it does not end.
+    pub ends: Option<Timestamp>,
 }
 
 impl Storm {
@@ -187,6 +189,7 @@ impl Storm {
                 Fault::half(),
                 Fault::garbage(),
             ],
+            ends: None,
         }
     }
 }
@@ -253,7 +256,8 @@ impl Script {
         }
         let chat_id = sending?;
         let (chance, storm) = self.storm.as_mut()?;
-        if storm.faults.is_empty() || chance.u32(..storm.one_in.max(1)) != 0 {
+        let is_over = storm.ends.is_some_and(|ends| now >= ends);
+        if is_over || storm.faults.is_empty() || chance.u32(..storm.one_in.max(1)) != 0 {
             return None;
         }
         let drawn = &storm.faults[chance.usize(..storm.faults.len())];

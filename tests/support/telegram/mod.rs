@@ -157,9 +157,9 @@ impl Telegram {
         self.book().script.left()
     }
 
-    /// Faults by chance from now on; none: the sky is clear.
-    pub fn storm(&self, storm: Option<Storm>) {
-        self.book().script.storm(storm);
+    /// Faults by chance from now on.
+    pub fn storm(&self, storm: Storm) {
+        self.book().script.storm(Some(storm));
     }
 
     /// Adds a chat, or replaces the one of that id.
