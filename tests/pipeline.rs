@@ -2,6 +2,8 @@
 
 #[path = "pipeline/deadline.rs"]
 mod deadline;
+#[path = "pipeline/known.rs"]
+mod known;
 #[path = "pipeline/refusals.rs"]
 mod refusals;
 #[path = "pipeline/stories.rs"]

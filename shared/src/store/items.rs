@@ -69,6 +69,12 @@ pub fn store(db: &Db, parsed: &Parsed, now: Timestamp) -> Result<Stored, StoreEr
                 stored.known += 1;
                 continue;
             }
+            Found::Corrected(known) => {
+                rename(db, &known, item)?;
+                refresh(db, &known, &item.entry, now)?;
+                stored.known += 1;
+                continue;
+            }
             Found::Renamed => {
                 insert(db, parsed.feed_id, item, &item.key, "seeded", now)?;
                 stored.known += 1;
@@ -136,6 +142,17 @@ fn refresh(db: &Db, known: &Known, entry: &Entry, now: Timestamp) -> Result<(), 
             ":id": known.id,
         })?;
     }
+    Ok(())
+}
+
+/// It would not be known again under its new names otherwise.
+fn rename(db: &Db, known: &Known, item: &Item) -> Result<(), StoreError> {
+    const RENAME: &str = "\
+UPDATE item SET dedup_key=:key,link_key=:link_key,link=:link,guid=:guid WHERE id=:id";
+    db.prepare_cached(RENAME)?.execute(named_params! {
+        ":key": item.key.as_str(), ":link_key": item.link_key.as_ref().map(DedupKey::as_str),
+        ":link": item.entry.link, ":guid": item.entry.guid, ":id": known.id,
+    })?;
     Ok(())
 }
 

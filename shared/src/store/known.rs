@@ -24,6 +24,8 @@ pub(super) struct Known {
 #[derive(Clone, Debug)]
 pub(super) enum Found {
     Known(Known),
+    /// An edit of the known one, which goes by this one's names from now on.
+    Corrected(Known),
     New,
     /// A pre-release that became a release under its old name: news under this key, and an edit of
     /// the known one.
@@ -82,7 +84,7 @@ fn one(
         return Ok(Found::Known(known));
     }
     let replaced = by_title(db, feed_id, item, shown, now)?;
-    Ok(replaced.map_or(Found::New, Found::Known))
+    Ok(replaced.map_or(Found::New, Found::Corrected))
 }
 
 fn promoted(db: &Db, feed_id: i64, item: &Item, known: Known) -> Result<Found, StoreError> {

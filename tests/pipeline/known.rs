@@ -1,0 +1,198 @@
+//! Known once, whatever publishers do to ids, addresses, titles and dates.
+
+use super::{Newsroom, read};
+use std::time::Duration;
+use watchalert_tests::feeds::Reply;
+
+/// One entry: guid, link, title, date, text.
+type Entry<'e> = (&'e str, &'e str, &'e str, &'e str, &'e str);
+
+fn dated(entries: &[Entry<'_>]) -> String {
+    let item = |(guid, link, title, date, text): &Entry<'_>| {
+        format!(
+            "<item><guid isPermaLink=\"false\">{guid}</guid><link>https://example.org/{link}</link><title>{title}</title><pubDate>{date}</pubDate><description>{text}</description></item>"
+        )
+    };
+    let items: String = entries.iter().map(item).collect();
+    format!(
+        "<rss version=\"2.0\"><channel><title>Example news</title><link>https://example.org/</link><description>d</description>{items}</channel></rss>"
+    )
+}
+
+const MONDAY: &str = "Mon, 30 Nov 2026 06:00:00 +0000";
+const LATER: &str = "Mon, 30 Nov 2026 07:30:00 +0000";
+
+impl Newsroom {
+    /// What the feed shows next, two minutes later.
+    fn shows(&self, entries: &[Entry<'_>]) {
+        self.world.advance(Duration::from_secs(120));
+        self.server.set("/news", Reply::feed(dated(entries)));
+    }
+}
+
+fn room(entries: &[Entry<'_>]) -> Newsroom {
+    let room = Newsroom::new();
+    room.server.set("/news", Reply::feed(dated(entries)));
+    room.tick(&["/news"]);
+    room
+}
+
+fn titles() -> Vec<String> {
+    (1..=20)
+        .map(|number| format!("Flaw {number} is actively exploited"))
+        .collect()
+}
+
+fn under<'e>(prefix: &'e [String], titles: &'e [String]) -> Vec<Entry<'e>> {
+    let named = prefix.iter().zip(titles);
+    named
+        .map(|(name, title)| (name.as_str(), name.as_str(), title.as_str(), MONDAY, ""))
+        .collect()
+}
+
+fn names(prefix: &str) -> Vec<String> {
+    (1..=20)
+        .map(|number| format!("{prefix}/{number}"))
+        .collect()
+}
+
+#[test]
+fn when_all_items_come_under_new_names_nothing_is_told_and_it_is_remembered() {
+    let (titles, old, new) = (titles(), names("old"), names("new"));
+    let room = room(&under(&old, &titles));
+    let mut more = under(&new, &titles);
+    for entry in &mut more {
+        entry.3 = LATER;
+    }
+    room.shows(&more);
+    assert_eq!(room.tick(&["/news"]).feeds[0].result, read(0, 20, 0));
+    assert_eq!(room.alerted(), "");
+    assert_eq!(room.world.ask("SELECT storm_items FROM feed"), "20");
+    more.push(("21", "21", "Flaw 21 is actively exploited", LATER, ""));
+    room.shows(&more);
+    room.tick(&["/news"]);
+    assert_eq!(
+        room.alerted(),
+        "Flaw 21 is actively exploited",
+        "what is new is told again"
+    );
+}
+
+#[test]
+fn twenty_really_new_items_at_once_are_no_storm() {
+    let room = room(&[("0", "0", "Old", MONDAY, "")]);
+    let (titles, names) = (titles(), names("new"));
+    room.shows(&under(&names, &titles));
+    assert_eq!(room.tick(&["/news"]).feeds[0].result, read(20, 0, 0));
+}
+
+#[test]
+fn a_corrected_headline_that_changes_id_and_address_too_is_an_edit() {
+    let before = "How to build your own actively exploited honeypot at home";
+    let after = "How to build your own, actively exploited, honeypot at home today";
+    let room = room(&[("0", "0", "Old", MONDAY, "")]);
+    room.shows(&[
+        ("build-your", "build-your", before, LATER, ""),
+        ("0", "0", "Old", MONDAY, ""),
+    ]);
+    room.tick(&["/news"]);
+    assert_eq!(room.alerted(), before);
+    room.shows(&[
+        ("build-a-your", "build-a-your", after, LATER, ""),
+        ("0", "0", "Old", MONDAY, ""),
+    ]);
+    room.tick(&["/news"]);
+    room.world.advance(Duration::from_secs(86_400 * 4));
+    room.shows(&[
+        ("build-a-your", "build-a-your", after, LATER, "more"),
+        ("0", "0", "Old", MONDAY, ""),
+    ]);
+    room.tick(&["/news"]);
+    assert_eq!(room.alerted(), before, "once, and for good");
+}
+
+#[test]
+fn the_same_words_at_another_time_or_beside_each_other_are_two_items() {
+    let title = "Heron 2.8.1 of the image registry is down again";
+    let room = room(&[("0", "0", "Old", MONDAY, "")]);
+    room.shows(&[("1", "1", title, MONDAY, ""), ("0", "0", "Old", MONDAY, "")]);
+    room.tick(&["/news"]);
+    room.shows(&[("2", "2", title, LATER, ""), ("1", "1", title, MONDAY, "")]);
+    room.tick(&["/news"]);
+    assert_eq!(
+        room.world
+            .ask("SELECT count(*) FROM item WHERE state='judged'"),
+        "2"
+    );
+}
+
+#[test]
+fn what_happens_again_on_one_page_is_told_again_and_a_new_guid_alone_is_not() {
+    let title = "Registry actively exploited";
+    let room = room(&[("0", "status", "Old", MONDAY, "")]);
+    room.shows(&[("1", "status", title, MONDAY, "We look into it.")]);
+    room.tick(&["/news"]);
+    room.shows(&[("2", "status", title, MONDAY, "We look into it.")]);
+    room.tick(&["/news"]);
+    assert_eq!(room.alerted(), title, "a guid that is made anew each day");
+    room.shows(&[(
+        "3",
+        "status",
+        title,
+        LATER,
+        "It is back, and we look into it.",
+    )]);
+    room.tick(&["/news"]);
+    assert_eq!(
+        room.alerted(),
+        format!("{title} | {title}"),
+        "it happened again"
+    );
+}
+
+#[test]
+fn a_release_candidate_that_becomes_the_release_under_its_old_id_is_news_once() {
+    let room = room(&[("0", "0", "Old", MONDAY, "")]);
+    for title in [
+        "Heron 3.1-rc1",
+        "Heron 3.1-rc2",
+        "Heron 3.1",
+        "Heron 3.1",
+        "Heron 3.1 ",
+    ] {
+        room.shows(&[("tag", "releases/3.1", title, MONDAY, "")]);
+        room.tick(&["/news"]);
+    }
+    let seen = "SELECT group_concat(title,', ') FROM (SELECT title FROM item WHERE state<>'seeded' ORDER BY id)";
+    assert_eq!(room.world.ask(seen), "Heron 3.1, Heron 3.1");
+    let keys = "SELECT count(DISTINCT substr(dedup_key,1,6)) FROM item WHERE state<>'seeded'";
+    assert_eq!(room.world.ask(keys), "2", "each with a number of its own");
+}
+
+#[test]
+fn only_what_is_old_and_far_behind_is_forgotten_and_only_after_a_good_parse() {
+    let room = room(&[("0", "0", "Old", MONDAY, "")]);
+    let insert = "\
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<1050)
+INSERT INTO item(feed_id,dedup_key,title,summary,first_seen_at,last_seen_at,state)
+SELECT 1,'old'||i,'t','',0,0,'seeded' FROM n";
+    room.world
+        .stranger()
+        .execute(insert, [])
+        .expect("a long history");
+    room.world.advance(Duration::from_secs(120));
+    room.server.set("/news", Reply::status(503));
+    room.tick(&["/news"]);
+    let items = "SELECT count(*) FROM item";
+    assert_eq!(room.world.ask(items), "1051", "an outage forgets nothing");
+    room.shows(&[("0", "0", "Old", MONDAY, "edited")]);
+    room.world.advance(Duration::from_secs(3_600));
+    room.tick(&["/news"]);
+    assert_eq!(room.world.ask(items), "1002");
+    assert_eq!(
+        room.world
+            .ask("SELECT count(*) FROM item WHERE title='Old'"),
+        "1",
+        "what is shown stays"
+    );
+}
