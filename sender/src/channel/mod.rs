@@ -67,6 +67,8 @@ impl From<Outcome> for Sent {
 #[derive(Debug)]
 pub struct Channels {
     by_name: BTreeMap<String, Channel>,
+    /// The names of the channels of each bot.
+    by_bot: BTreeMap<String, Vec<String>>,
     destinations: Vec<Destination>,
     has_limits: bool,
 }
@@ -81,14 +83,21 @@ impl Channels {
                 Channel::Telegram(Box::new(telegram))
             }
         };
-        Self {
+        let mut channels = Self {
             by_name: configured
                 .iter()
                 .map(|channel| (channel.name.clone(), open(channel)))
                 .collect(),
+            by_bot: BTreeMap::new(),
             destinations: configured.iter().map(Configured::destination).collect(),
             has_limits: true,
+        };
+        for channel in configured {
+            let bot = channels.bot(&channel.name);
+            let of_this_bot = channels.by_bot.entry(bot).or_default();
+            of_this_bot.push(channel.name.clone());
         }
+        channels
     }
 
     /// The same, sending as fast as it can, to measure that against a server of our own. On purpose
@@ -119,10 +128,9 @@ impl Channels {
     }
 
     /// The channels of the same bot, this one among them.
-    pub fn sharing<'c>(&'c self, channel: &str) -> impl Iterator<Item = &'c str> + use<'c> {
-        let bot = self.bot(channel);
-        let names = self.by_name.keys().map(String::as_str);
-        names.filter(move |name| self.bot(name) == bot)
+    pub fn sharing(&self, channel: &str) -> &[String] {
+        let names = self.by_bot.get(&self.bot(channel));
+        names.map(Vec::as_slice).unwrap_or_default()
     }
 
     /// What the other side allows; `None`: everything.

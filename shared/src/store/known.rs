@@ -88,7 +88,8 @@ fn one(
 }
 
 fn promoted(db: &Db, feed_id: i64, item: &Item, known: Known) -> Result<Found, StoreError> {
-    if !is_promotion(&known.title, &item.entry.title) {
+    let (old, new) = (&known.title, &item.entry.title);
+    if old == new || !is_promotion(old, new) {
         return Ok(Found::Known(known));
     }
     let key = release_key(&item.key);
