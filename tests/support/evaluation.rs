@@ -1,0 +1,94 @@
+//! The evaluation: items with the verdict a person gave them, and how near a judge comes to that.
+
+mod figures;
+
+pub use figures::{Figures, table};
+
+use serde_json::Value;
+use shared::model::{Category, Entry, Severity};
+use watchalert_ingest::classify::{self, FeedFacts};
+
+/// One JSON object a line: title, summary, source, tags, language, severity, category, why.
+const CASES: &str = include_str!("../fixtures/evaluation.jsonl");
+
+/// One item with its label.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub entry: Entry,
+    pub feed: FeedFacts,
+    /// Two letters.
+    pub language: String,
+    pub severity: Severity,
+    pub category: Category,
+    /// Why a person judged so.
+    pub why: String,
+}
+
+/// What a judge says of an item; `None` when it did not judge it.
+pub type Judged = Option<(Severity, Category)>;
+
+/// The two halves of the set. Which half a case is in follows from its title alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// What the lists of the rules were made with.
+    Tuning,
+    /// What nobody looked at while the lists were made.
+    Held,
+}
+
+impl Case {
+    pub fn half(&self) -> Half {
+        if fnv(self.entry.title.as_bytes()).is_multiple_of(2) {
+            Half::Tuning
+        } else {
+            Half::Held
+        }
+    }
+
+    /// Nothing that has to reach anybody.
+    pub fn is_noise(&self) -> bool {
+        self.severity >= Severity::Low
+    }
+
+    fn read(line: &str) -> Self {
+        let value: Value = serde_json::from_str(line).expect(line);
+        let text = |key: &str| value[key].as_str().expect(line).to_owned();
+        let tags = value["tags"].as_array().expect(line).iter();
+        Self {
+            entry: Entry {
+                title: text("title"),
+                summary: text("summary"),
+                ..Entry::default()
+            },
+            feed: FeedFacts {
+                url: text("source"),
+                tags: tags
+                    .map(|tag| tag.as_str().expect(line).to_owned())
+                    .collect(),
+                ..FeedFacts::default()
+            },
+            language: text("language"),
+            severity: text("severity").parse().expect(line),
+            category: text("category").parse().expect(line),
+            why: text("why"),
+        }
+    }
+}
+
+/// Every case, in the order of the file.
+pub fn cases() -> Vec<Case> {
+    CASES.lines().map(Case::read).collect()
+}
+
+/// The built-in rules without a rule of the user, as a judge of this evaluation.
+pub fn built_in_rules(case: &Case) -> Judged {
+    let verdict = classify::judge(&case.entry, &case.feed, &[]);
+    Some((verdict.severity, verdict.category))
+}
+
+/// FNV-1a, 64 bits: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
