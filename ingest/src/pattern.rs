@@ -10,17 +10,3 @@ use regex::Regex;
 pub(crate) fn pattern(source: &str) -> Regex {
     Regex::new(source).expect("a pattern of the program is valid")
 }
-
-/// Compiles wording to be found in an entry's text, upper or lower case; white space in the
-/// source is layout. In such text the only white space is a single space, and taking `\s`, `\S`,
-/// `\w` and `\d` by that makes the patterns a tenth of the size they have with all of Unicode.
-pub(crate) fn wording(source: &str) -> Regex {
-    let plain = source
-        .replace(r"\s", r"\x20")
-        .replace(r"\S", r"[^\x20]")
-        .replace(r"[\w", r"[a-z0-9")
-        .replace(r"\w", r"[^\x20]")
-        .replace(r"[\d", r"[0-9")
-        .replace(r"\d", r"[0-9]");
-    pattern(&format!("(?ix)(?:{plain})"))
-}

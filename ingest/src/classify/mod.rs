@@ -1,9 +1,9 @@
 //! How much an entry matters, by rules alone: the user's, the built-in floor, the built-in lists.
 
 mod builtin;
-mod cvss;
 pub mod facts;
 mod floor;
+mod plain;
 mod rules;
 
 pub use facts::FeedFacts;

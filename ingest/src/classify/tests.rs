@@ -83,11 +83,11 @@ low other Sponsored: five ways to love your backups
 low other Anzeige: Server zum halben Preis
 low other Save 40% on annual plans
 low other Download the e-book on zero trust
-normal other How we cut our build times in half
+low other How we cut our build times in half
 normal other Forecast for Monday, 30.11.2026
 normal other Minor earthquake, 3.5 mag, near the coast
 normal other Partido dos verdes muda de nome
-normal other Ask the readers: which editor do you use?
+low other Ask the readers: which editor do you use?
 normal other
 ";
 

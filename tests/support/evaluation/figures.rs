@@ -86,7 +86,11 @@ fn tally((hits, of): &mut (usize, usize), hit: bool) {
 /// 1 of nothing: there was nothing to get wrong.
 fn share(hits: usize, of: usize) -> f64 {
     let count = |number| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
-    if of == 0 { 1.0 } else { count(hits) / count(of) }
+    if of == 0 {
+        1.0
+    } else {
+        count(hits) / count(of)
+    }
 }
 
 /// The figures of each group, a line each, and below them who was taken for what in the first.
@@ -95,7 +99,9 @@ pub fn table(groups: &[(String, Figures)]) -> String {
         "{:<10}{:>6}{:>10}{:>10}{:>10}{:>11}{:>10}{:>10}\n",
         "", "items", "severity", "category", "critical", "crit/high", "noise", "without"
     );
-    text.push_str("                     right     right    recall  precision       cut   verdict\n");
+    text.push_str(
+        "                     right     right    recall  precision       cut   verdict\n",
+    );
     for (name, figures) in groups {
         let _ = writeln!(
             text,
