@@ -2,7 +2,7 @@
 
 use shared::model::{Category, Severity};
 use std::collections::BTreeSet;
-use watchalert_tests::evaluation::{Case, Figures, Half, Judged, built_in_rules, cases};
+use watchalert_tests::evaluation::{Case, Figures, Judged, Part, built_in_rules, cases};
 
 fn judged(belongs: impl Fn(&Case) -> bool) -> Vec<(Case, Judged)> {
     let cases = cases().into_iter().filter(|case| belongs(case));
@@ -16,8 +16,8 @@ fn judged(belongs: impl Fn(&Case) -> bool) -> Vec<(Case, Judged)> {
 
 #[test]
 fn the_rules_find_all_that_is_critical_and_leave_most_noise_low() {
-    for half in [Half::Tuning, Half::Held] {
-        let judged = judged(|case| case.half() == half);
+    for half in [Part::Tuning, Part::Held] {
+        let judged = judged(|case| case.part == half);
         let missed: Vec<&str> = judged
             .iter()
             .filter(|(case, verdict)| {
@@ -38,7 +38,7 @@ fn the_set_is_large_varied_and_mostly_noise_as_life_is() {
     assert!(cases.len() >= 160);
     let noise = cases.iter().filter(|case| case.is_noise()).count();
     assert!((0.4..0.6).contains(&(f64::from(u32::try_from(noise).expect("few")) / 185.0)));
-    let halves = cases.iter().filter(|case| case.half() == Half::Held);
+    let halves = cases.iter().filter(|case| case.part == Part::Held);
     assert!(halves.count().abs_diff(cases.len() / 2) < cases.len() / 6);
     let severities: BTreeSet<_> = cases.iter().map(|case| case.severity).collect();
     assert_eq!(severities.len(), Severity::ALL.len());

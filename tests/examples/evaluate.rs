@@ -2,27 +2,29 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use watchalert_tests::evaluation::{Case, Figures, Half, Judged, built_in_rules, cases, table};
+use watchalert_tests::evaluation::{Case, Figures, Judged, Part, built_in_rules, cases, table};
 
 const USAGE: &str = "\
-usage: scripts/evaluate [--misses tuning|held|all]
+usage: scripts/evaluate [--misses tuning|held|later|all]
 
-Judges the committed items of tests/fixtures/evaluation.jsonl with the built-in rules and compares
-with the labels: both halves (the lists were made with the first; nobody looked at the second),
-each language, and who was taken for what.
+Judges the committed items of tests/fixtures/evaluation*.jsonl with the built-in rules and compares
+with the labels: both halves of the first file (the lists were made with one, the other was held
+back), the second file (written when the lists were done), each language, and who was taken for
+what.
 
-  --misses HALF   also each item that was judged otherwise than labelled
+  --misses PART   also each item that was judged otherwise than labelled
   -h, --help      this text
 ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let misses: &[Half] = match arguments[..] {
+    let misses: &[Part] = match arguments[..] {
         [] => &[],
-        ["--misses", "tuning"] => &[Half::Tuning],
-        ["--misses", "held"] => &[Half::Held],
-        ["--misses", "all"] => &[Half::Tuning, Half::Held],
+        ["--misses", "tuning"] => &[Part::Tuning],
+        ["--misses", "held"] => &[Part::Held],
+        ["--misses", "later"] => &[Part::Later],
+        ["--misses", "all"] => &[Part::Tuning, Part::Held, Part::Later],
         ["-h" | "--help"] => {
             say(USAGE);
             return ExitCode::SUCCESS;
@@ -37,7 +39,7 @@ fn main() -> ExitCode {
 }
 
 /// Any judge is a function of a case: one more judge is one more call.
-fn report(name: &str, mut judge: impl FnMut(&Case) -> Judged, misses: &[Half]) {
+fn report(name: &str, mut judge: impl FnMut(&Case) -> Judged, misses: &[Part]) {
     let judged: Vec<(Case, Judged)> = cases()
         .into_iter()
         .map(|case| {
@@ -47,7 +49,7 @@ fn report(name: &str, mut judge: impl FnMut(&Case) -> Judged, misses: &[Half]) {
         .collect();
     say(&format!("== {name}\n{}", table(&groups(&judged))));
     for (case, verdict) in &judged {
-        if misses.contains(&case.half()) && *verdict != Some((case.severity, case.category)) {
+        if misses.contains(&case.part) && *verdict != Some((case.severity, case.category)) {
             let said = verdict.map_or("nothing".to_owned(), |(severity, category)| {
                 format!("{severity} {category}")
             });
@@ -59,7 +61,7 @@ fn report(name: &str, mut judge: impl FnMut(&Case) -> Judged, misses: &[Half]) {
     }
 }
 
-/// The whole, both halves, each language.
+/// The whole, its parts, each language.
 fn groups(judged: &[(Case, Judged)]) -> Vec<(String, Figures)> {
     let part = |name: &str, belongs: &dyn Fn(&Case) -> bool| {
         let part = judged.iter().filter(|(case, _)| belongs(case));
@@ -67,8 +69,9 @@ fn groups(judged: &[(Case, Judged)]) -> Vec<(String, Figures)> {
     };
     let mut groups = vec![
         part("all", &|_| true),
-        part("tuning", &|case| case.half() == Half::Tuning),
-        part("held", &|case| case.half() == Half::Held),
+        part("tuning", &|case| case.part == Part::Tuning),
+        part("held", &|case| case.part == Part::Held),
+        part("later", &|case| case.part == Part::Later),
     ];
     let languages = ["en", "de", "fr", "es", "tr"];
     groups.extend(languages.map(|language| part(language, &|case| case.language == language)));

@@ -110,6 +110,10 @@ fn news() -> Vec<List> {
 
 /// Words for "it does not work": on a page that tells of outages alone, they are one.
 static DOWN: LazyLock<Regex> = LazyLock::new(|| wording(words::DOWN));
+/// Single words that may be the sign of something grave.
+static ALARMING: LazyLock<Regex> = LazyLock::new(|| wording(words::ALARMING));
+/// Small words of the languages that the lists know: without one, the text is not understood.
+static EVERYDAY: LazyLock<Regex> = LazyLock::new(|| wording(words::EVERYDAY));
 
 /// Judges by the words in the title, then by what the feed is about.
 pub(super) fn judge(entry: &Entry, feed: &FeedFacts) -> Opinion {
@@ -117,7 +121,7 @@ pub(super) fn judge(entry: &Entry, feed: &FeedFacts) -> Opinion {
     LISTS
         .iter()
         .find_map(|list| by_list(list, &title, &text))
-        .unwrap_or_else(|| by_feed(feed, &title, &text))
+        .unwrap_or_else(|| undecided(feed, &title, &text))
 }
 
 fn by_list(list: &List, title: &str, text: &str) -> Option<Opinion> {
@@ -151,48 +155,55 @@ fn by_list(list: &List, title: &str, text: &str) -> Option<Opinion> {
     })
 }
 
-/// What a feed's tags and address say that is about one thing only.
-fn by_feed(feed: &FeedFacts, title: &str, text: &str) -> Opinion {
-    let about = |names: &[&str]| {
-        feed.tags
-            .iter()
-            .any(|tag| names.contains(&&*tag.to_lowercase()))
+/// No list matched: what the feed is about decides, and whether anything in the text sounds an
+/// alarm. Only what can be read, and is quiet, is low: the rest is left to a person.
+fn undecided(feed: &FeedFacts, title: &str, text: &str) -> Opinion {
+    let find = |words: &Regex| {
+        let found = words.find(title).or_else(|| words.find(text));
+        found.map(|found| found.as_str().to_owned())
     };
-    let category = if about(&["security", "advisories", "vulnerabilities", "cve"]) {
-        Category::Vulnerability
-    } else if about(&["release", "releases"])
-        || feed.url.ends_with("/releases.atom")
-        || feed.url.ends_with("/tags.atom")
-    {
-        Category::Release
-    } else if about(&["status", "incidents"]) {
-        Category::Incident
-    } else if about(&["operations", "ops"]) {
-        Category::Operations
-    } else if about(&["industry", "business", "trade"]) {
-        Category::Industry
-    } else {
-        Category::Other
+    let category = about(feed);
+    let down = find(&DOWN).filter(|_| category == Category::Incident);
+    let open = matches!(category, Category::Other | Category::Industry);
+    let quiet = open && find(&ALARMING).is_none() && find(&EVERYDAY).is_some();
+    let (severity, mut reason) = match down {
+        Some(words) => (Severity::High, format!("it says {words:?}")),
+        None if quiet => (Severity::Low, "no word that asks for attention".to_owned()),
+        None => (Severity::Normal, "no word that decides".to_owned()),
     };
-    let down = DOWN.find(title).or_else(|| DOWN.find(text));
-    let (severity, reason) = match (category, down) {
-        (Category::Incident, Some(words)) => (
-            Severity::High,
-            format!(
-                "the feed tells of incidents, and this is one: {:?}",
-                words.as_str()
-            ),
-        ),
-        (Category::Other, _) => (Severity::Normal, "no word that decides".to_owned()),
-        (category, _) => (
-            Severity::Normal,
-            format!("no word that decides; the feed is about {category}"),
-        ),
-    };
+    if category != Category::Other {
+        reason.push_str("; the feed is about ");
+        reason.push_str(category.name());
+    }
     Opinion {
         severity,
         category,
         reason,
         judge: Judge::Builtin,
+    }
+}
+
+/// What a feed's tags and address say that is about one thing only.
+fn about(feed: &FeedFacts) -> Category {
+    let tagged = |names: &[&str]| {
+        feed.tags
+            .iter()
+            .any(|tag| names.contains(&&*tag.to_lowercase()))
+    };
+    if tagged(&["security", "advisories", "vulnerabilities", "cve"]) {
+        Category::Vulnerability
+    } else if tagged(&["release", "releases"])
+        || feed.url.ends_with("/releases.atom")
+        || feed.url.ends_with("/tags.atom")
+    {
+        Category::Release
+    } else if tagged(&["status", "incidents"]) {
+        Category::Incident
+    } else if tagged(&["operations", "ops"]) {
+        Category::Operations
+    } else if tagged(&["industry", "business", "trade"]) {
+        Category::Industry
+    } else {
+        Category::Other
     }
 }

@@ -84,8 +84,9 @@ low other Anzeige: Server zum halben Preis
 low other Save 40% on annual plans
 low other Download the e-book on zero trust
 low other How we cut our build times in half
-normal other Forecast for Monday, 30.11.2026
-normal other Minor earthquake, 3.5 mag, near the coast
+low other Forecast for Monday, 30.11.2026
+low other Minor earthquake, 3.5 mag, near the coast
+normal other A warning about the lights of our street
 normal other Partido dos verdes muda de nome
 low other Ask the readers: which editor do you use?
 normal other

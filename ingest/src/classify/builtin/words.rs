@@ -127,3 +127,16 @@ pub(super) const INDUSTRY: &str = r"
     \b(?:acqui(?:res?|red|sition)|funding|raises|series\s+[a-f]\b|IPO|layoffs?|lays\s+off|merger|merges\s+with|CEO|CFO|earnings|revenue|market\s+share|valuation|lawsuit|sues|antitrust|startup|appoints|partnership|chief\s+(?:executive|\S+\s+officer)|quarterly\s+results|investors?|headquarters
     |übernimmt|übernahme|entlassungen|stellenabbau|umsatz\w*|quartal\w*|geschäftszahlen|börsengang|aktie|kauft|vorstand\w*|fusion|rachète|rachat|levée\s+de\s+fonds|licenciements|chiffre\s+d'affaires|résultats\s+trimestriels|nomme|concurrent|adquiere|adquisición|despidos|ingresos|resultados\s+trimestrales|nombra|inversión|işten\s+çıkar\w*|ortaklık\w*|gelirleri|satın\s+al\w*|yatırım\s+al\w*)\b
     |(?:\$|€|£)\s?\d+(?:[.,]\d+)?\s?(?:m|bn|million|billion|mrd|mio)\b";
+pub(super) const ALARMING: &str = r"
+    \b(?:attack\w*|hack\w*|hijack\w*|breach\w*|unauthori[sz]ed|malware|trojan|botnet|steal\w*|stolen|leak\w*|flaws?|bugs?|crash\w*|exploit\w*|security|urgent\w*|warning|alert|emergency|broken|corrupt\w*|change[sd]?|removed?|limits?|require[sd]?|price
+    |angriff\w*|attacke\w*|lücken?|gekapert|gehackt|warnung|warnt|alarm\w*|gestört|störung\w*|sicherheits\w*|dringend\w*|fehler\w*|datenverlust|abgeschaltet|änder\w*
+    |attaques?|pirates?|failles?|alerte|urgent|volée?s?|sécurité|panne|vol\s+de|fuite\w*
+    |ataques?|atacan\w*|fallos?|fallas?|alerta|urgente|robad[oa]s?|robo|hackead[oa]s?|seguridad|ciberdelincuentes|avería
+    |saldırı\w*|korsan\w*|açığ\w*|uyarı|acil|çalın\w*|sızıntı\w*|sızdır\w*|güvenlik|hata\w*|kapatıl\w*|değiş\w*)\b";
+
+pub(super) const EVERYDAY: &str = r"
+    \b(?:the|and|of|for|with|your|our|how|what|this|that|you|we|is|are|from
+    |der|das|und|eine?|mit|für|von|im|ist|auf|zum|nur|wie
+    |les?|des|une|et|du|pour|dans|est|au|aux|sur|chez|nos
+    |el|los|las|y|con|para|del|por|así|más
+    |ve|bir|için|ile|bu|olarak|daha|nasıl)\b";

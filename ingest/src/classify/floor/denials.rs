@@ -40,12 +40,12 @@ static POTENTIAL: LazyLock<Regex> = LazyLock::new(|| {
         | \b(?:likely|expected|bound)\s+to\s+(?:soon\s+)?be)\s*$",
     )
 });
-/// What leaves open whether it is so, or says that it is not so yet.
+/// What leaves open whether it is so, says that it is not so yet, or only possible.
 static OPEN: LazyLock<Regex> = LazyLock::new(|| {
     wording(
         r"(?:\b(?:whether|before)\s+(?:it|they|these|this|that|the\s+\S+)\s+(?:is|are|was|were|gets?|has\s+been|have\s+been)(?:\s+being)?
         | \bob\s+(?:\S+\s+){0,4}\S+ | \bbevor\s+(?:\S+\s+){0,3}\S+ | \bavant\s+(?:d'être|qu'elle\s+(?:ne\s+)?soit)
-        | \bantes\s+de\s+(?:ser|que\s+sea))\s*$",
+        | \bantes\s+de\s+(?:ser|que\s+sea) | \b(?:lets?|letting|allow(?:s|ed|ing)?|help(?:s|ed|ing)?|enabl(?:e|es|ed|ing)|how|if|stop(?:s|ped)?)(?:\s+\S+)?)\s*$",
     )
 });
 /// Words before a phrase that sell protection from it.

@@ -51,6 +51,13 @@ pub(super) static EXPLOITED: LazyLock<Regex> = LazyLock::new(|| {
       | \baktif\s+(?:olarak\s+|bir\s+şekilde\s+)?(?:istismar|sömür|kullanıl)\w*
       | \bistismar\s+edil(?:iyor|mekte|en|di)\w*
       | \bsaldırılarda\s+(?:aktif\s+olarak\s+)?kullanıl(?:ıyor|an|dı)\w*
+      | \b(?:hackers|attackers|actors|criminals|gangs|intruders)\s+(?:now\s+|already\s+|actively\s+|are\s+)*(?:chain|abuse|leverage|weaponi[sz]e|use|chaining|abusing|leveraging|weaponi[sz]ing|using)\s+
+            (?:\S+\s+){0,5}?(?:bugs?|flaws?|holes?|vulnerabilit\w+|zero-?days?|0-?days?|CVE-\d+)\b
+      | \b(?:angreifer|cyberkriminelle|kriminelle|hacker)\s+(?:kapern|übernehmen|missbrauchen|attackieren|nutzen)\s+(?:\S+\s+){0,6}?(?:lücken?|schwachstellen?|zero-?day\S*)
+      | (?:lücke|schwachstelle|zero-?day)\s+(?:\S+\s+){0,3}?(?:gekapert|kompromittiert|gehackt|attackiert)\b
+      | \b(?:pirates|attaquants|hackers|cybercriminels)\s+(?:exploitent|profitent|utilisent|se\s+servent|abusent)\s+(?:\S+\s+){0,4}?\S*(?:failles?|vulnérabilités?|zero-?day|0-?day)\b
+      | \b(?:ciberdelincuentes|atacantes|piratas(?:\s+informáticos)?|hackers|delincuentes)\s+(?:ya\s+|están\s+)?(?:aprovechan|explotan|usan|utilizan|aprovechando|explotando)\s+(?:\S+\s+){0,4}?(?:fallos?|fallas?|vulnerabilidad\w*|agujeros?|día\s+cero|zero-?day)\b
+      | \b(?:saldırganlar|korsanlar\w*|hackerlar)\s+(?:\S+\s+){0,7}?açı(?:ğı|k)\S*\s+(?:\S+\s+)?(?:kullanıyor|kullandı|sömürüyor|istismar)
         ",
     )
 });
