@@ -1,4 +1,4 @@
-//! The bars that the built-in rules reach over the labelled items of tests/fixtures/evaluation.jsonl.
+//! The bars that the built-in rules reach over the labelled items of tests/fixtures/evaluation*.jsonl.
 
 use shared::model::{Category, Severity};
 use std::collections::BTreeSet;
@@ -33,13 +33,29 @@ fn the_rules_find_all_that_is_critical_and_leave_most_noise_low() {
 }
 
 #[test]
+fn nothing_grave_is_taken_for_noise_and_what_is_raised_mostly_is_grave() {
+    let judged = judged(|_| true);
+    for (case, verdict) in &judged {
+        let (severity, _) = verdict.expect("the rules judge everything");
+        let grave = case.severity <= Severity::High;
+        assert!(
+            !grave || severity <= Severity::Normal,
+            "{}",
+            case.entry.title
+        );
+    }
+    let precision = Figures::of(&judged).raised_precision();
+    assert!(precision >= 0.95, "{precision}");
+}
+
+#[test]
 fn the_set_is_large_varied_and_mostly_noise_as_life_is() {
     let cases = cases();
     assert!(cases.len() >= 160);
     let noise = cases.iter().filter(|case| case.is_noise()).count();
-    assert!((0.4..0.6).contains(&(f64::from(u32::try_from(noise).expect("few")) / 185.0)));
+    assert!((cases.len() * 2 / 5..cases.len() * 3 / 5).contains(&noise));
     let halves = cases.iter().filter(|case| case.part == Part::Held);
-    assert!(halves.count().abs_diff(cases.len() / 2) < cases.len() / 6);
+    assert!((cases.len() / 3..cases.len() * 2 / 3).contains(&halves.count()));
     let severities: BTreeSet<_> = cases.iter().map(|case| case.severity).collect();
     assert_eq!(severities.len(), Severity::ALL.len());
     let categories: BTreeSet<_> = cases.iter().map(|case| case.category.name()).collect();

@@ -27,7 +27,7 @@ static DENIED_BEFORE: LazyLock<Regex> = LazyLock::new(|| {
       | \b(?:aucune?|sans)\s+(?:\S+\s+){0,2}?(?:preuve|signe|indice|indication|rapport|trace)\w*\b[^.!?;]*
       | \baucune?\s*
       | \b(?:no|sin)\s+(?:\S+\s+){0,3}?(?:evidencias?|pruebas?|indicios?|constancia|informes?)\b[^.!?;]*
-      | \bno\s+(?:(?:ha|han|está|están|sido|siendo|se|es|fue|sea)\s*)*
+      | \bno\s+(?:(?:hay|ha|han|está|están|sido|siendo|se|es|fue|sea)\s*)*
       | \bno\s+se\s+han?\s+(?:detectado|observado|confirmado|reportado|constatado)\s+(?:\S+\s+){0,2}?
       | \b(?:ninguna?|sin)\s*
         )\s*$",

@@ -58,6 +58,15 @@ pub(super) static EXPLOITED: LazyLock<Regex> = LazyLock::new(|| {
       | \b(?:pirates|attaquants|hackers|cybercriminels)\s+(?:exploitent|profitent|utilisent|se\s+servent|abusent)\s+(?:\S+\s+){0,4}?\S*(?:failles?|vulnérabilités?|zero-?day|0-?day)\b
       | \b(?:ciberdelincuentes|atacantes|piratas(?:\s+informáticos)?|hackers|delincuentes)\s+(?:ya\s+|están\s+)?(?:aprovechan|explotan|usan|utilizan|aprovechando|explotando)\s+(?:\S+\s+){0,4}?(?:fallos?|fallas?|vulnerabilidad\w*|agujeros?|día\s+cero|zero-?day)\b
       | \b(?:saldırganlar|korsanlar\w*|hackerlar)\s+(?:\S+\s+){0,7}?açı(?:ğı|k)\S*\s+(?:\S+\s+)?(?:kullanıyor|kullandı|sömürüyor|istismar)
+      | \bseeing\s+(?:\S+\s+){0,2}?(?:attacks|exploitation|exploit\s+attempts)\b
+      | \b(?:flaw|bug|hole|vulnerability)\s+(?:is|was)\s+(?:already\s+|now\s+)?(?:being\s+)?used\s+(?:to|by|in)\b
+      | \battacks\s+(?:against|on|targeting)\s+(?:\S+\s+){1,5}?(?:under\s*way|ongoing|observed|continue|spotted|detected)\b
+      | \S*(?:bande|gruppe|gang|botnetz?|malware|trojaner|wurm)\s+(?:nutzt|missbraucht|attackiert)\s+(?:\S+\s+){0,4}?(?:lücken?|schwachstellen?)\b
+      | \bexploitation\s+(?:constatée|observée|confirmée|détectée|massive)\b
+      | \b(?:connaissance|constaté|observé|victimes?)\s+d'attaques\b
+      | \b(?:fallos?|vulnerabilidad\w*|día\s+cero|zero-?day)\s+(?:\S+\s+){0,5}?bajo\s+ataque\b
+      | \bexplotación\s+(?:masiva|confirmada|detectada|observada|en\s+curso)\b | \bataques\s+en\s+curso\b
+      | \bsaldırılar\s+(?:sürüyor|başladı|devam\s+ediyor|gözlemlen\w*|tespit\s+edil\w*)
         ",
     )
 });

@@ -44,6 +44,9 @@ const ENGLISH: &[&str] = &[
     "Not patched, but actively exploited",
     "No evidence of data theft, but the flaw is actively exploited",
     "Vulnerable hosts are under active attack",
+    "Attackers chain two bugs to take over mail gateways",
+    "Criminals now use the Oakfile flaw to plant web shells",
+    "We are seeing attacks against version 12",
 ];
 
 /// What raises.
@@ -59,6 +62,8 @@ const GERMAN: &[&str] = &[
     "Keine Panik, aber die Lücke wird aktiv ausgenutzt",
     "Zero-Day in Firewall bereits ausgenutzt",
     "CVE-2026-2222 in KEV-Liste aufgenommen",
+    "Angreifer kapern Router über eine Schwachstelle",
+    "Erpresserbande nutzt Lücke in Routern",
 ];
 
 /// What raises.
@@ -71,6 +76,8 @@ const FRENCH: &[&str] = &[
     "Faille activement exploite\u{301}e dans un routeur",
     "Pas de correctif, mais la faille est activement exploitée",
     "Une vulnérabilité « activement exploitée »",
+    "Des pirates profitent d’une faille de routeur",
+    "Exploitation constatée d'une vulnérabilité",
 ];
 
 /// What raises.
@@ -82,6 +89,8 @@ const SPANISH: &[&str] = &[
     "Explotacion activa de un fallo en routers",
     "Sin parche, pero está siendo explotada",
     "Añadida al catálogo KEV la CVE-2026-3333",
+    "Atacantes aprovechan un fallo en routers",
+    "Fallo de día cero en Lince bajo ataque",
 ];
 
 /// What raises.
@@ -92,6 +101,8 @@ const TURKISH: &[&str] = &[
     "GÜVENLİK AÇIĞI AKTİF OLARAK İSTİSMAR EDİLİYOR",
     "Guvenlik acigi aktif olarak istismar ediliyor",
     "Yama yok ama aktif olarak istismar ediliyor",
+    "Korsanlar sunuculardaki açığı kullanıyor",
+    "Yönlendiricilere saldırılar sürüyor",
 ];
 
 /// What is denied, could only be, or looks alike.
@@ -127,6 +138,9 @@ const NOT_ENGLISH: &[&str] = &[
     "More likely to be exploited in the wild than most",
     "It hasn’t been exploited in the wild",
     "Proactively exploited opportunities",
+    "The bug lets attackers use the flaw in Oakfile to crash it",
+    "Attackers use phishing mails",
+    "Seeing attackers from afar",
 ];
 
 /// The same.
@@ -137,6 +151,7 @@ const NOT_GERMAN: &[&str] = &[
     "Aktive Angriffe wurden bisher nicht beobachtet",
     "Es ist unklar, ob die Lücke aktiv ausgenutzt wird",
     "Wie man Caches aktiv nutzt",
+    "Arbeitsgruppe nutzt neue Werkzeuge",
 ];
 
 /// The same.
@@ -147,6 +162,8 @@ const NOT_FRENCH: &[&str] = &[
     "L’exploitation active n’a pas été observée",
     "Sans preuve d'exploitation active",
     "Ressources exploitées par la ferme",
+    "Aucune exploitation constatée",
+    "Les pirates profitent du soleil",
 ];
 
 /// The same.
@@ -157,6 +174,8 @@ const NOT_SPANISH: &[&str] = &[
     "Sin indicios de explotación activa",
     "No se ha detectado explotación activa",
     "Mina explotada por la empresa",
+    "No hay explotación confirmada",
+    "Atacantes del equipo local aprovechan el viento",
 ];
 
 /// The same.
@@ -164,6 +183,7 @@ const NOT_TURKISH: &[&str] = &[
     "Aktif olarak istismar edildiğine dair kanıt yok",
     "Aktif olarak istismar edilmiyor",
     "Aktif olarak istismar edildiği yönünde bilgi yok",
+    "Kullanıcılar yeni aracı kullanıyor",
 ];
 
 /// Talk about holes, advertisements, looks back.
