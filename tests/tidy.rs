@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 mod tidy {
+    mod cases;
     mod dependencies;
     mod lexer;
     mod paths;
@@ -35,6 +36,15 @@ mod tidy {
             &read("ARCHITECTURE.md"),
         );
         assert!(differences.is_empty(), "\n{}\n", differences.join("\n"));
+    }
+
+    #[test]
+    fn the_map_of_cases_names_tests_that_exist() {
+        let files: Vec<File> = committed_files().filter_map(File::read).collect();
+        let rust = files.iter().filter(|file| file.is_rust());
+        let tests: BTreeSet<String> = rust.flat_map(|file| cases::tests(&file.text)).collect();
+        let faults = cases::faults(&read("tests/CASES.md"), &tests);
+        assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
     }
 
     /// A text file of the repository; `path` is relative to its root, with `/`.

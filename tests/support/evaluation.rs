@@ -10,7 +10,8 @@ use watchalert_ingest::classify::{self, FeedFacts};
 
 /// One JSON object a line: title, summary, source, tags, language, severity, category, why.
 const CASES: &str = include_str!("../fixtures/evaluation.jsonl");
-/// The same, written when the lists of the rules were done; nothing was changed for it.
+/// The same, written when the lists of the rules were done: README.md says what came out at first,
+/// and what then.
 const LATER: &str = include_str!("../fixtures/evaluation_later.jsonl");
 
 /// One item with its label.

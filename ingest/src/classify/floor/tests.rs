@@ -287,27 +287,19 @@ fn a_category_that_says_it_all_raises() {
     }
 }
 
+/// A search that were quadratic would not be over when the runner ends the test.
 #[test]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the test is about how long it takes"
-)]
 fn a_long_text_is_searched_in_linear_time() {
-    let piece = "no evidence of active actively exploitation CVSS 7 in the < <b exploited by ";
-    for text in [
-        piece.repeat(2_000),
-        "CVSS ".repeat(30_000),
-        "9.".repeat(60_000),
-        "<b ".repeat(40_000),
+    for piece in [
+        "no evidence of active exploitation CVSS 7 < <b ",
+        "CVSS ",
+        "9.",
+        "<b ",
+        "exploited ",
+        "KEV ",
     ] {
-        let started = std::time::Instant::now();
-        floor(&text);
-        let took = started.elapsed();
-        assert!(
-            took < std::time::Duration::from_secs(20),
-            "{} bytes: {took:?}",
-            text.len()
-        );
+        let text = piece.repeat(200_000 / piece.len());
+        assert_eq!(floor(&text), None, "{piece}");
     }
 }
 
