@@ -64,7 +64,8 @@ fn scored(said: &str, place: &str) -> Option<String> {
 }
 
 fn exploited(said: &str) -> Option<&str> {
-    let listed = KEV.find_iter(said).filter(|_| ENTERED.is_match(said));
+    let is_entered = KEV.is_match(said) && ENTERED.is_match(said);
+    let listed = KEV.find_iter(said).filter(|_| is_entered);
     let phrases = phrases::EXPLOITED.find_iter(said).chain(listed);
     let mut stated = phrases.filter(|phrase| {
         let before = said.get(..phrase.start()).unwrap_or_default();

@@ -97,12 +97,12 @@ static DENIED_BEHIND: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// Before a phrase, so many bytes are looked at.
+/// Before a phrase and behind it, so many bytes are looked at.
 const REACH: usize = 240;
 
 /// Whether what stands around a phrase says that it is not so, or not yet.
 pub(super) fn takes_back(before: &str, phrase: &str, behind: &str) -> bool {
-    let before = tail(before);
+    let (before, behind) = (tail(before), head(behind));
     let bare = phrase
         .get(..7)
         .is_some_and(|start| start.eq_ignore_ascii_case("exploit"));
@@ -111,6 +111,14 @@ pub(super) fn takes_back(before: &str, phrase: &str, behind: &str) -> bool {
             .into_iter()
             .any(|denial| denial.is_match(before))
         || DENIED_BEHIND.is_match(behind)
+}
+
+fn head(text: &str) -> &str {
+    let mut end = text.len().min(REACH);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 fn tail(text: &str) -> &str {
