@@ -74,6 +74,24 @@ pub enum Command {
         #[arg(long)]
         live: bool,
     },
+    /// Why did I, or did I not, get this: every stage of an item with its time and reason
+    #[command(after_help = "\
+Asks for a number (of an item, or of a row of the outbox), for the #short id of an alert, for a
+link, for a feed's own id, or for words of the title. Nothing is written; both programs may run.
+
+Examples:
+  watchalert-ingest explain '#a1b2c3'
+  watchalert-ingest explain https://example.org/advisories/17
+  watchalert-ingest explain sable buffer overflow
+  watchalert-ingest explain 4711 --json")]
+    Explain {
+        /// Number, #short id, link, guid or words of the title
+        #[arg(required = true, value_name = "ID-or-URL-or-text")]
+        what: Vec<String>,
+        /// Print everything as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print completions for a shell
     #[command(hide = true)]
     Completions { shell: Shell },

@@ -2,6 +2,7 @@
 
 use crate::args::{Args, Command, Run};
 use crate::dry_run;
+use crate::operate::explain;
 use crate::progress::Progress;
 use crate::run::{self, Options, Scene};
 use clap::CommandFactory;
@@ -49,6 +50,10 @@ pub async fn execute(args: Args, world: World, out: &mut dyn Write) -> Result<Ex
             })
         }
         Command::Check { live: true } => return Err(Failure::Usage(ELSEWHERE.to_owned())),
+        Command::Explain { what, json } => {
+            let config = load(Program::Ingest)?;
+            explain::run(&what.join(" "), json, &config, world.clock.now(), out)?
+        }
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Args::command(), "watchalert-ingest", out);
             Ok(())

@@ -12,6 +12,7 @@ pub mod fetch;
 pub mod gather;
 mod heartbeat;
 pub mod know;
+pub mod operate;
 mod panics;
 pub mod parsing;
 mod pattern;

@@ -72,7 +72,7 @@ pub fn not_modified(
 ) -> Result<(), StoreError> {
     const NOT_MODIFIED: &str = "\
 UPDATE feed SET etag=:etag,last_modified=:modified,attempted_at=:now,succeeded_at=:now,
-       failures=0,retry_at=0,last_error=NULL WHERE id=:id";
+       failures=0,retry_at=0,gone_at=NULL,last_error=NULL WHERE id=:id";
     db.prepare_cached(NOT_MODIFIED)?.execute(named_params! {
         ":etag": validators.etag, ":modified": validators.last_modified,
         ":now": now.unix_seconds(), ":id": id,
@@ -89,7 +89,8 @@ pub fn failed(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     const FAILED: &str = "\
-UPDATE feed SET attempted_at=:now,failures=failures+1,retry_at=:retry_at,last_error=:error WHERE id=:id";
+UPDATE feed SET attempted_at=:now,failing_since=CASE WHEN failures=0 THEN :now ELSE failing_since END,
+       failures=failures+1,retry_at=:retry_at,last_error=:error WHERE id=:id";
     db.prepare_cached(FAILED)?.execute(named_params! {
         ":now": now.unix_seconds(), ":error": error, ":id": id,
         ":retry_at": retry_at.unwrap_or_default().unix_seconds(),

@@ -1,0 +1,1 @@
+//! `feeds` and what is told of feeds themselves.
