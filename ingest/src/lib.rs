@@ -23,3 +23,5 @@ pub mod report;
 pub mod route;
 pub mod run;
 mod seed;
+mod tell;
+pub mod trouble;

@@ -7,7 +7,11 @@ use shared::config::{Config, Feed};
 use shared::model::Timestamp;
 use shared::store::feeds::FeedState;
 use std::collections::HashMap;
+use std::time::Duration;
 use url::Url;
+
+/// How long a feed that its server calls gone (410) is left alone.
+const WEEK: Duration = Duration::from_hours(7 * 24);
 
 /// A feed of the configuration, and what the last tick left of it.
 #[derive(Clone, Debug)]
@@ -23,9 +27,21 @@ impl Planned {
         named.unwrap_or_else(|| fetch::shown(&self.feed.url))
     }
 
+    /// One that is gone for good is asked now and then all the same: nothing latches.
+    pub fn interval(&self) -> Duration {
+        match self.state.gone {
+            true => self.feed.interval.max(WEEK),
+            false => self.feed.interval,
+        }
+    }
+
     fn is_due(&self, now: Timestamp, chance: f64, forced: bool) -> bool {
+        let until = self.state.paused_until;
+        if self.state.paused && until.is_none_or(|until| until > now) && !forced {
+            return false;
+        }
         let state = schedule::FeedState {
-            interval: self.feed.interval,
+            interval: self.interval(),
             last_attempt: self.state.attempted_at,
             failures: self.state.failures,
             retry_at: Some(self.state.retry_at).filter(|at| *at > Timestamp::EPOCH),

@@ -5,7 +5,7 @@ use super::address::names_private_host;
 use super::ingest::Ingest;
 use super::reader::{Read, Section};
 use super::secret::{self, Program, SecretFile};
-use super::value::{DAY, MINUTE, duration, text};
+use super::value::{DAY, MINUTE, TEN_YEARS, duration, text};
 use std::collections::HashMap;
 use std::time::Duration;
 use url::Url;
@@ -19,6 +19,8 @@ pub struct Feed {
     pub tags: Vec<String>,
     /// It is fetched at most this often.
     pub interval: Duration,
+    /// Nothing new for so long is told, unless its own rhythm is slower.
+    pub quiet_after: Duration,
     /// Sent as the Authorization header.
     pub authorization: Option<SecretFile>,
 }
@@ -58,6 +60,9 @@ fn read(section: &mut Section<'_>, ingest: &Ingest, around: &Surroundings<'_>) -
     let interval = section
         .get("interval", duration(MINUTE..=30 * DAY))
         .unwrap_or(ingest.interval);
+    let quiet_after = section
+        .get("quiet_after", duration(DAY..=TEN_YEARS))
+        .unwrap_or(ingest.quiet_after);
     let authorization = secret::read(section, "authorization_file", Program::Ingest, around);
     let url = url?;
     if authorization.is_some() && url.scheme() == "file" {
@@ -71,6 +76,7 @@ fn read(section: &mut Section<'_>, ingest: &Ingest, around: &Surroundings<'_>) -
         name,
         tags,
         interval,
+        quiet_after,
         authorization,
     })
 }

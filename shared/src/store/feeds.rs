@@ -22,6 +22,12 @@ pub struct FeedState {
     pub retry_at: Timestamp,
     /// Failed fetches in a row.
     pub failures: u32,
+    /// Its server answered 410, and nothing better since.
+    pub gone: bool,
+    /// A person paused it.
+    pub paused: bool,
+    /// `None` with `paused`: until a person resumes it.
+    pub paused_until: Option<Timestamp>,
 }
 
 impl FeedState {
@@ -38,6 +44,9 @@ impl FeedState {
             attempted_at: None,
             retry_at: Timestamp::EPOCH,
             failures: 0,
+            gone: false,
+            paused: false,
+            paused_until: None,
         }
     }
 }
@@ -57,7 +66,8 @@ pub fn register(db: &Db, urls: &[String]) -> Result<(), StoreError> {
 pub fn all(db: &Db) -> Result<Vec<FeedState>, StoreError> {
     const ALL: &str = "\
 SELECT id,url,title,etag,last_modified,full_at,guids_unreliable,seeded_at IS NOT NULL AS seeded,
-       attempted_at,retry_at,failures FROM feed";
+       attempted_at,retry_at,failures,gone_at IS NOT NULL AS gone,
+       paused_at IS NOT NULL AS paused,paused_until FROM feed";
     let mut statement = db.prepare_cached(ALL)?;
     let rows = statement.query_map([], state)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -137,5 +147,8 @@ fn state(row: &Row<'_>) -> rusqlite::Result<FeedState> {
         attempted_at: time("attempted_at")?,
         retry_at: time("retry_at")?.unwrap_or_default(),
         failures: row.get("failures")?,
+        gone: row.get("gone")?,
+        paused: row.get("paused")?,
+        paused_until: time("paused_until")?,
     })
 }

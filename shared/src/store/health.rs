@@ -4,6 +4,7 @@ use super::outbox::{optional_text, text};
 use super::{Db, StoreError};
 use crate::model::Timestamp;
 use rusqlite::{Row, named_params};
+use std::collections::HashMap;
 
 /// Everything that is remembered of one feed for people.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,8 +35,6 @@ pub struct Health {
     pub paused_at: Option<Timestamp>,
     /// `None` with `paused_at`: until a person resumes it.
     pub paused_until: Option<Timestamp>,
-    /// Items that are remembered.
-    pub items: i64,
 }
 
 impl Health {
@@ -45,13 +44,17 @@ impl Health {
     }
 }
 
-const HEALTH: &str = "\
-SELECT feed.*,(SELECT count(*) FROM item WHERE feed_id=feed.id) AS items FROM feed";
-
 /// Every feed ever registered.
 pub fn all(db: &Db) -> Result<Vec<Health>, StoreError> {
-    let mut statement = db.prepare_cached(&format!("{HEALTH} ORDER BY id"))?;
+    let mut statement = db.prepare_cached("SELECT * FROM feed ORDER BY id")?;
     let rows = statement.query_map([], health)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// How many items of each feed are remembered, by its id.
+pub fn counts(db: &Db) -> Result<HashMap<i64, i64>, StoreError> {
+    let mut statement = db.prepare("SELECT feed_id,count(*) FROM item GROUP BY feed_id")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -155,6 +158,5 @@ fn health(row: &Row<'_>) -> rusqlite::Result<Health> {
         storm_told_at: time("storm_told_at")?,
         paused_at: time("paused_at")?,
         paused_until: time("paused_until")?,
-        items: row.get("items")?,
     })
 }
