@@ -40,7 +40,7 @@ fn an_alert_is_found_by_whatever_names_it() {
         vec!["2"],
         vec!["flaw"],
         vec!["https://example.org/flaw"],
-        vec!["http://www.example.org/flaw/?utm_source=mail"],
+        vec!["http://example.org/flaw/?utm_source=mail"],
         vec!["exploited", "sable"],
         vec!["cve-2026-91001"],
     ] {

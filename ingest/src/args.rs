@@ -4,6 +4,7 @@ use clap::{Args as Group, Parser, Subcommand};
 use clap_complete::Shell;
 use shared::Failure;
 use std::path::PathBuf;
+use std::time::Duration;
 use url::Url;
 
 /// Reads the feeds once, judges what is new and enqueues what matters.
@@ -92,12 +93,49 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+    /// The feeds: their health, pauses, and the list of them in OPML
+    #[command(after_help = "\
+Examples:
+  watchalert-ingest feeds                        health, last success, next fetch, last error
+  watchalert-ingest feeds pause example.org --for 2h
+  watchalert-ingest feeds resume example.org")]
+    Feeds {
+        #[command(subcommand)]
+        command: Option<Feeds>,
+        /// Print the list as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print completions for a shell
     #[command(hide = true)]
     Completions { shell: Shell },
     /// Print the manual page
     #[command(hide = true)]
     Man,
+}
+
+/// A feed is named by its URL, its name, or a part of either that no other feed has.
+#[derive(Debug, Subcommand)]
+pub enum Feeds {
+    /// The health of each feed (the default)
+    List {
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Read a feed no more, for a while or until it is resumed; --now and --feed read it all the same
+    Pause {
+        #[arg(value_name = "URL-or-name")]
+        feed: String,
+        /// For how long, as "2h" or "3d"; without it until it is resumed
+        #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
+        how_long: Option<Duration>,
+    },
+    /// Read a feed again, with the next tick, also one that its server called gone
+    Resume {
+        #[arg(value_name = "URL-or-name")]
+        feed: String,
+    },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Group)]

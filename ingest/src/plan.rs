@@ -35,18 +35,29 @@ impl Planned {
         }
     }
 
-    fn is_due(&self, now: Timestamp, chance: f64, forced: bool) -> bool {
-        let until = self.state.paused_until;
-        if self.state.paused && until.is_none_or(|until| until > now) && !forced {
-            return false;
-        }
+    /// When it is due; `None`: not before a person resumes it.
+    pub fn due(&self, now: Timestamp, chance: f64) -> Option<Due> {
+        let paused = match (self.state.paused, self.state.paused_until) {
+            (true, None) => return None,
+            (true, Some(until)) => {
+                if until > now {
+                    Due::At(until)
+                } else {
+                    Due::Now
+                }
+            }
+            (false, _) => Due::Now,
+        };
         let state = schedule::FeedState {
             interval: self.interval(),
             last_attempt: self.state.attempted_at,
             failures: self.state.failures,
             retry_at: Some(self.state.retry_at).filter(|at| *at > Timestamp::EPOCH),
         };
-        schedule::due(&state, now, chance, forced) == Due::Now
+        Some(match (schedule::due(&state, now, chance, false), paused) {
+            (Due::At(own), Due::At(until)) => Due::At(own.max(until)),
+            (Due::Now, other) | (other, Due::Now) => other,
+        })
     }
 }
 
@@ -86,7 +97,7 @@ pub fn due(
             let state = by_url.remove(feed.url.as_str())?;
             Some(Planned { feed, state })
         })
-        .filter(|planned| planned.is_due(now, chance.f64(), forced))
+        .filter(|planned| planned.due(now, chance.f64()) == Some(Due::Now) || forced)
         .collect();
     due.sort_by_key(|planned| planned.state.attempted_at);
     due

@@ -86,6 +86,13 @@ fn collect(
             telling,
         }));
     }
+    let is_failure = |one: &About| one.telling.what == Told::Failing;
+    if !news
+        .iter()
+        .any(|one| is_failure(one) && trouble::is_confirmed(&one.feed))
+    {
+        news.retain(|one| !is_failure(one));
+    }
     Ok(news)
 }
 
@@ -153,7 +160,10 @@ fn headline(who: &str, one: &About, now: Timestamp) -> String {
             "{who} {} gone for good, says the server",
             by_number("is", "are")
         ),
-        Told::Quiet if is_one => format!("{who} brought nothing new for {for_so_long}"),
+        Told::Quiet if is_one => format!(
+            "{who} brought nothing new for {} days",
+            now.since(one.telling.at).as_secs() / 86_400
+        ),
         Told::Quiet => format!("{who} bring nothing new"),
         Told::Heard => format!("{who} {} something new again", by_number("brings", "bring")),
         Told::Renamed if is_one => format!(

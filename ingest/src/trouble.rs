@@ -56,6 +56,15 @@ fn of_fetches(feed: &Health, now: Timestamp) -> Option<Telling> {
     }
 }
 
+/// A failure may be over and not yet known to be: it is told when a try after that hour failed too.
+/// Others that fail for as long are told with it, for they may have one cause.
+pub fn is_confirmed(feed: &Health) -> bool {
+    match (feed.failing_since, feed.attempted_at) {
+        (Some(since), Some(last)) => last.since(since) >= FAILING_FOR,
+        _ => false,
+    }
+}
+
 fn of_names(feed: &Health) -> Option<Telling> {
     let at = feed.storm_at?;
     let is_told = feed.storm_told_at.is_some_and(|told| told >= at);
@@ -150,9 +159,13 @@ mod tests {
                 feed.failures = 0;
             }
             if minute >= next {
+                feed.attempted_at = Some(now);
                 next = minute + backoff(2 * MINUTE, feed.failures).as_secs() / 60;
             }
             for telling in tellings(&feed, now) {
+                if telling.what == Told::Failing && !is_confirmed(&feed) {
+                    continue;
+                }
                 told.push((minute, telling.what));
                 match telling.what {
                     Told::Failing => feed.failing_told_at = Some(now),
@@ -170,11 +183,11 @@ mod tests {
         for (what, fails, told) in [
             ("never", (0, 0), vec![]),
             ("for fifty minutes", (10, 60), vec![]),
-            ("for good", (0, u64::MAX), vec![(60, Told::Failing)]),
+            ("for good", (0, u64::MAX), vec![(62, Told::Failing)]),
             (
                 "for five hours, seen at the next try",
                 (0, 300),
-                vec![(60, Told::Failing), (510, Told::Works)],
+                vec![(62, Told::Failing), (510, Told::Works)],
             ),
         ] {
             assert_eq!(

@@ -231,7 +231,7 @@ mod tests {
         let alias = |link| sought(link).alias;
         let plain = alias("https://example.org/a");
         assert!(plain.is_some() && alias("Sable 2.8").is_none());
-        assert_eq!(alias("http://www.example.org/a/?utm_source=x"), plain);
+        assert_eq!(alias("http://example.org/a/?utm_source=x"), plain);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 mod account;
 pub mod explain;
+pub mod feeds;
+mod list;
 
 use crate::fetch::shown;
 use comfy_table::presets::NOTHING;
