@@ -39,8 +39,13 @@ fn a_feed_that_fails_is_told_after_an_hour_once_and_its_return_too() {
     desk.server.set("/a", Reply::status(503));
     ticks(&desk, 30);
     assert_eq!(told(&desk), Vec::<String>::new(), "not within the hour");
-    ticks(&desk, 60);
-    assert_eq!(told(&desk), ["The feed News of /a cannot be read for 1 h"]);
+    ticks(&desk, 20);
+    let first = told(&desk).remove(0);
+    assert!(
+        first.starts_with("The feed News of /a cannot be read for 1 h"),
+        "{first}"
+    );
+    assert_eq!(told(&desk).len(), 1);
     let summary = "SELECT json_extract(payload,'$.summary') FROM outbox ORDER BY id DESC LIMIT 1";
     let summary = desk.world.ask(summary);
     assert!(
@@ -60,7 +65,7 @@ fn when_no_feed_can_be_read_that_is_one_notice() {
     for path in ["/a", "/b", "/c"] {
         desk.server.set(path, Reply::status(502));
     }
-    ticks(&desk, 60);
+    ticks(&desk, 40);
     let all = "None of the 3 feeds can be read: perhaps this machine has no connection";
     assert_eq!(told(&desk), [all]);
 }
