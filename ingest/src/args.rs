@@ -98,7 +98,13 @@ Examples:
 Examples:
   watchalert-ingest feeds                        health, last success, next fetch, last error
   watchalert-ingest feeds pause example.org --for 2h
-  watchalert-ingest feeds resume example.org")]
+  watchalert-ingest feeds resume example.org
+  watchalert-ingest feeds add https://example.org/blog --tag security
+  watchalert-ingest feeds import subscriptions.opml
+  watchalert-ingest feeds export > feeds.opml
+
+A feed is added to the OPML file that [feeds] opml names, never to the TOML file; without one the
+block to paste is printed.")]
     Feeds {
         #[command(subcommand)]
         command: Option<Feeds>,
@@ -122,6 +128,29 @@ pub enum Feeds {
         /// Print it as JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Try a feed, or find that of a web page, show what it holds, and add it
+    Add {
+        #[arg(value_name = "URL-or-page")]
+        address: String,
+        /// How alerts call it, in place of its own title
+        #[arg(long)]
+        name: Option<String>,
+        /// A tag for routes and rules; may be repeated
+        #[arg(long = "tag", value_name = "TAG")]
+        tags: Vec<String>,
+    },
+    /// Add what another reader's list holds
+    Import {
+        #[arg(value_name = "F.opml")]
+        file: PathBuf,
+    },
+    /// Print every configured feed as OPML
+    Export,
+    /// Take a feed out of the OPML file
+    Remove {
+        #[arg(value_name = "URL-or-name")]
+        feed: String,
     },
     /// Read a feed no more, for a while or until it is resumed; --now and --feed read it all the same
     Pause {

@@ -1,16 +1,20 @@
 //! `feeds`: the sources, as a person looks at them and decides about them.
 
+use super::add::{self, Wanted};
 use super::list::{self, Line};
-use super::public;
+use super::{opml, public};
 use crate::args::Feeds;
 use shared::Failure;
+use shared::config::opml::{read, write};
 use shared::config::{Config, Feed};
 use shared::model::Timestamp;
 use shared::platform::clock::Clock;
 use shared::policy::text::one_line;
 use shared::store::health::Health;
 use shared::store::{Store, StoreError, Viewer, feeds, health};
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 
 pub async fn run(
     command: Feeds,
@@ -27,6 +31,33 @@ pub async fn run(
             } else {
                 list::print(&lines, now, out)
             })
+        }
+        Feeds::Add {
+            address,
+            name,
+            tags,
+        } => {
+            let wanted = Wanted {
+                address,
+                name,
+                tags,
+            };
+            add::run(wanted, config, now, out).await
+        }
+        Feeds::Import { file } => import(&file, config, out),
+        Feeds::Export => Ok(write!(out, "{}", write(&opml::of_config(config)))),
+        Feeds::Remove { feed } => {
+            let feed = named(config, &feed)?;
+            let url = public(feed.url.as_str());
+            let removed = match &config.opml {
+                Some(path) => opml::remove(path, &feed.url)?,
+                None => false,
+            };
+            if !removed {
+                let told = format!("{url} is a [[feed]] of the configuration: remove it there");
+                return Err(Failure::Usage(told));
+            }
+            Ok(writeln!(out, "{url} is removed; its items stay known"))
         }
         Feeds::Pause { feed, how_long } => {
             let feed = named(config, &feed)?;
@@ -47,6 +78,39 @@ pub async fn run(
             Ok(writeln!(out, "{url} is read with the next tick"))
         }
     }
+}
+
+/// Adds what is new in a list; what is wrong in it is told, and costs nothing else.
+fn import(file: &Path, config: &Config, out: &mut dyn Write) -> Result<io::Result<()>, Failure> {
+    let text = fs::read(file)
+        .map_err(|error| Failure::Usage(format!("{} cannot be read: {error}", file.display())))?;
+    let list = read(&String::from_utf8_lossy(&text));
+    let feeds: Vec<_> = list.feeds.into_iter().map(|(feed, _)| feed).collect();
+    if feeds.is_empty() {
+        return Err(Failure::Usage(format!("{} names no feed", file.display())));
+    }
+    let (new, known) = opml::unknown(feeds, config);
+    let mut told: String = list
+        .problems
+        .iter()
+        .map(|problem| format!("{problem}\n"))
+        .collect();
+    match &config.opml {
+        Some(path) => {
+            opml::add(path, &new)?;
+            told += &format!(
+                "{} added to {}, {known} known already\n",
+                new.len(),
+                path.display()
+            );
+            told += "what cannot be watched, `watchalert-ingest check` tells\n";
+        }
+        None => {
+            told += "no OPML file is configured; paste this into the configuration:\n";
+            told.extend(new.iter().map(|feed| format!("\n{}", opml::block(feed))));
+        }
+    }
+    Ok(write!(out, "{told}"))
 }
 
 /// A database that is not there yet knows nothing, and that can be shown.

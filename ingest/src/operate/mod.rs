@@ -1,9 +1,11 @@
 //! What a person asks of the sources and decides about them. Holds no SQL: it calls named functions of the store.
 
 mod account;
+mod add;
 pub mod explain;
 pub mod feeds;
 mod list;
+mod opml;
 
 use crate::fetch::shown;
 use comfy_table::presets::NOTHING;
