@@ -194,7 +194,7 @@ fn read_state_path(root: &mut Section<'_>, around: &Surroundings<'_>) -> PathBuf
 }
 
 fn read_opml(root: &mut Section<'_>, around: &Surroundings<'_>) -> Option<PathBuf> {
-    let mut section = root.section("feeds", "[feeds]")?;
+    let mut section = root.section("feeds", "[feeds], or [[feed]] for one feed")?;
     let opml = section.get("opml", |value| {
         let path = around.directory.join(text(value)?);
         match path.is_dir() {
