@@ -204,12 +204,14 @@ fn everything_that_can_be_written_is_read() {
         name,
         tags,
         interval,
+        quiet_after,
         authorization,
     } = &config.feeds[0];
     assert_eq!(url.as_str(), "https://example.org/advisories.atom");
     assert_eq!(name.as_deref(), Some("Example advisories"));
     assert_eq!(tags, &["security", "linux"]);
     assert_eq!(*interval, Duration::from_mins(10));
+    assert_eq!(*quiet_after, Duration::from_hours(90 * 24));
     assert_eq!(*authorization, None);
     assert_eq!(config.feeds[1].interval, Duration::from_mins(5));
     let names: Vec<&str> = config.rules.iter().map(|rule| rule.name.as_str()).collect();

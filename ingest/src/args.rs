@@ -4,6 +4,7 @@ use clap::{Args as Group, Parser, Subcommand};
 use clap_complete::Shell;
 use shared::Failure;
 use std::path::PathBuf;
+use std::time::Duration;
 use url::Url;
 
 /// Reads the feeds once, judges what is new and enqueues what matters.
@@ -74,12 +75,96 @@ pub enum Command {
         #[arg(long)]
         live: bool,
     },
+    /// Why did I, or did I not, get this: every stage of an item with its time and reason
+    #[command(after_help = "\
+Asks for a number (of an item, or of a row of the outbox), for the #short id of an alert, for a
+link, for a feed's own id, or for words of the title. Nothing is written; both programs may run.
+
+Examples:
+  watchalert-ingest explain '#a1b2c3'
+  watchalert-ingest explain https://example.org/advisories/17
+  watchalert-ingest explain sable buffer overflow
+  watchalert-ingest explain 4711 --json")]
+    Explain {
+        /// Number, #short id, link, guid or words of the title
+        #[arg(required = true, value_name = "ID-or-URL-or-text")]
+        what: Vec<String>,
+        /// Print everything as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// The feeds: their health, pauses, and the list of them in OPML
+    #[command(after_help = "\
+Examples:
+  watchalert-ingest feeds                        health, last success, next fetch, last error
+  watchalert-ingest feeds pause example.org --for 2h
+  watchalert-ingest feeds resume example.org
+  watchalert-ingest feeds add https://example.org/blog --tag security
+  watchalert-ingest feeds import subscriptions.opml
+  watchalert-ingest feeds export > feeds.opml
+
+A feed is added to the OPML file that [feeds] opml names, never to the TOML file; without one the
+block to paste is printed.")]
+    Feeds {
+        #[command(subcommand)]
+        command: Option<Feeds>,
+        /// Print the list as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print completions for a shell
     #[command(hide = true)]
     Completions { shell: Shell },
     /// Print the manual page
     #[command(hide = true)]
     Man,
+}
+
+/// A feed is named by its URL, its name, or a part of either that no other feed has.
+#[derive(Debug, Subcommand)]
+pub enum Feeds {
+    /// The health of each feed (the default)
+    List {
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Try a feed, or find that of a web page, show what it holds, and add it
+    Add {
+        #[arg(value_name = "URL-or-page")]
+        address: String,
+        /// How alerts call it, in place of its own title
+        #[arg(long)]
+        name: Option<String>,
+        /// A tag for routes and rules; may be repeated
+        #[arg(long = "tag", value_name = "TAG")]
+        tags: Vec<String>,
+    },
+    /// Add what another reader's list holds
+    Import {
+        #[arg(value_name = "F.opml")]
+        file: PathBuf,
+    },
+    /// Print every configured feed as OPML
+    Export,
+    /// Take a feed out of the OPML file
+    Remove {
+        #[arg(value_name = "URL-or-name")]
+        feed: String,
+    },
+    /// Read a feed no more, for a while or until it is resumed; --now and --feed read it all the same
+    Pause {
+        #[arg(value_name = "URL-or-name")]
+        feed: String,
+        /// For how long, as "2h" or "3d"; without it until it is resumed
+        #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
+        how_long: Option<Duration>,
+    },
+    /// Read a feed again, with the next tick, also one that its server called gone
+    Resume {
+        #[arg(value_name = "URL-or-name")]
+        feed: String,
+    },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Group)]

@@ -1,7 +1,8 @@
 //! From the command line to what it asks for, and back to an exit code.
 
-use crate::args::{Args, Command, Run};
+use crate::args::{Args, Command, Feeds, Run};
 use crate::dry_run;
+use crate::operate::{explain, feeds};
 use crate::progress::Progress;
 use crate::run::{self, Options, Scene};
 use clap::CommandFactory;
@@ -49,6 +50,15 @@ pub async fn execute(args: Args, world: World, out: &mut dyn Write) -> Result<Ex
             })
         }
         Command::Check { live: true } => return Err(Failure::Usage(ELSEWHERE.to_owned())),
+        Command::Explain { what, json } => {
+            let config = load(Program::Ingest)?;
+            explain::run(&what.join(" "), json, &config, world.clock.now(), out)?
+        }
+        Command::Feeds { command, json } => {
+            let config = load(Program::Ingest)?;
+            let command = command.unwrap_or(Feeds::List { json });
+            feeds::run(command, &config, &world.clock, out).await?
+        }
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Args::command(), "watchalert-ingest", out);
             Ok(())

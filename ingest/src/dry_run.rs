@@ -75,6 +75,7 @@ fn feeds_to_try(scene: &Scene, options: &Options) -> Result<Vec<Feed>, Failure> 
             name: None,
             tags: Vec::new(),
             interval: scene.config.ingest.interval,
+            quiet_after: scene.config.ingest.quiet_after,
             authorization: None,
         }]),
         (_, configured) => configured,

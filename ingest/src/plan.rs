@@ -7,7 +7,11 @@ use shared::config::{Config, Feed};
 use shared::model::Timestamp;
 use shared::store::feeds::FeedState;
 use std::collections::HashMap;
+use std::time::Duration;
 use url::Url;
+
+/// How long a feed that its server calls gone (410) is left alone.
+const WEEK: Duration = Duration::from_hours(7 * 24);
 
 /// A feed of the configuration, and what the last tick left of it.
 #[derive(Clone, Debug)]
@@ -23,14 +27,37 @@ impl Planned {
         named.unwrap_or_else(|| fetch::shown(&self.feed.url))
     }
 
-    fn is_due(&self, now: Timestamp, chance: f64, forced: bool) -> bool {
+    /// One that is gone for good is asked now and then all the same: nothing latches.
+    pub fn interval(&self) -> Duration {
+        match self.state.gone {
+            true => self.feed.interval.max(WEEK),
+            false => self.feed.interval,
+        }
+    }
+
+    /// When it is due; `None`: not before a person resumes it.
+    pub fn due(&self, now: Timestamp, chance: f64) -> Option<Due> {
+        let paused = match (self.state.paused, self.state.paused_until) {
+            (true, None) => return None,
+            (true, Some(until)) => {
+                if until > now {
+                    Due::At(until)
+                } else {
+                    Due::Now
+                }
+            }
+            (false, _) => Due::Now,
+        };
         let state = schedule::FeedState {
-            interval: self.feed.interval,
+            interval: self.interval(),
             last_attempt: self.state.attempted_at,
             failures: self.state.failures,
             retry_at: Some(self.state.retry_at).filter(|at| *at > Timestamp::EPOCH),
         };
-        schedule::due(&state, now, chance, forced) == Due::Now
+        Some(match (schedule::due(&state, now, chance, false), paused) {
+            (Due::At(own), Due::At(until)) => Due::At(own.max(until)),
+            (Due::Now, other) | (other, Due::Now) => other,
+        })
     }
 }
 
@@ -70,7 +97,7 @@ pub fn due(
             let state = by_url.remove(feed.url.as_str())?;
             Some(Planned { feed, state })
         })
-        .filter(|planned| planned.is_due(now, chance.f64(), forced))
+        .filter(|planned| planned.due(now, chance.f64()) == Some(Due::Now) || forced)
         .collect();
     due.sort_by_key(|planned| planned.state.attempted_at);
     due

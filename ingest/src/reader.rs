@@ -2,7 +2,7 @@
 //! feed's validators. One feed's trouble never costs another.
 
 use crate::feed::Document;
-use crate::fetch::{self, FetchClient, FetchRequest, Fetched};
+use crate::fetch::{self, FaultKind, FetchClient, FetchRequest, Fetched};
 use crate::know::identify;
 use crate::panics::caught_in;
 use crate::parsing::Parsing;
@@ -11,9 +11,9 @@ use crate::report::{FeedReport, FeedResult};
 use shared::model::{Timestamp, Validators};
 use shared::platform::clock::Clock;
 use shared::policy::text::one_line;
-use shared::store::feeds;
 use shared::store::items::{self, Parsed, Stored};
 use shared::store::{Db, Remedy, Store, StoreError};
+use shared::store::{feeds, health};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,7 +136,13 @@ impl Reader {
 
     async fn blame(&self, planned: &Planned, trouble: Trouble) -> Result<(), StoreError> {
         let (id, retry_at) = (planned.state.id, trouble.retry_at);
-        let write = self.write(move |db, now| feeds::failed(db, id, &trouble.error, retry_at, now));
+        let write = self.write(move |db, now| {
+            feeds::failed(db, id, &trouble.error, retry_at, now)?;
+            match trouble.gone {
+                true => health::gone(db, id, now),
+                false => Ok(()),
+            }
+        });
         let feed = planned.name();
         match write.await {
             Ok(Some(())) => {}
@@ -166,6 +172,7 @@ impl Reader {
             Fetched::NotModified { validators } => Ok(Fetch::NotModified(validators)),
             Fetched::Failed(fault) => Err(Trouble {
                 retry_at: fault.retry_after.map(|wait| now + wait),
+                gone: fault.kind == FaultKind::Gone,
                 ..Trouble::of(&fault)
             }),
             Fetched::New {
@@ -244,6 +251,8 @@ struct Trouble {
     error: String,
     /// Not before then, said the server.
     retry_at: Option<Timestamp>,
+    /// For good, said the server.
+    gone: bool,
 }
 
 impl Trouble {
@@ -251,6 +260,7 @@ impl Trouble {
         Self {
             error: one_line(&error.to_string()),
             retry_at: None,
+            gone: false,
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::progress::Progress;
 use crate::reader::Reader;
 use crate::report::{AlertReport, Report};
 use crate::seed;
+use crate::tell;
 use shared::Failure;
 use shared::config::{Config, Feed};
 use shared::platform::clock::Clock;
@@ -79,6 +80,7 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
     tick.gather(due, &options).await?;
     tick.judge().await?;
     tick.tell_what_was_seeded().await;
+    tick.tell_of_feeds().await;
     tick.report.pending = tick.pending().await;
     tick.report.took_seconds = start.elapsed().as_secs_f64();
     heartbeat::finished(&tick.store, &tick.report, tick.scene.clock.now()).await;
@@ -245,6 +247,20 @@ impl Tick {
             Err(error) => tracing::warn!("first fetches are told by the next tick: {error}"),
         }
         doorbell::ring(&beside(self.store.path(), ".bell"));
+    }
+
+    async fn tell_of_feeds(&mut self) {
+        let (store, now) = (&self.store, self.scene.clock.now());
+        match tell::tell(store, &self.scene.config, now).await {
+            Ok(0) => {}
+            Ok(rows) => {
+                self.report.deliveries += rows;
+                doorbell::ring(&beside(self.store.path(), ".bell"));
+            }
+            Err(error) => {
+                tracing::warn!("what happened to feeds is told by the next tick: {error}")
+            }
+        }
     }
 
     async fn pending(&self) -> usize {

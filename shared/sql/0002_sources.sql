@@ -12,6 +12,11 @@ CREATE TABLE feed(
   attempted_at  REAL, succeeded_at REAL, new_item_at REAL,
   storm_at      REAL, storm_items INTEGER,     -- when all its items came under new names, and how many
   storm_told_at REAL,
+  -- What is told of the feed itself, each event once, and what a person decided about it.
+  failing_since REAL, failing_told_at REAL,    -- of the last row of failures
+  gone_at       REAL, gone_told_at    REAL,    -- its server answered 410
+  quiet_told_at REAL,                          -- that it brings nothing new
+  paused_at     REAL, paused_until    REAL,    -- by a person; without an end until it is resumed
   retry_at      REAL NOT NULL DEFAULT 0,       -- what the server asked for; else the schedule decides
   failures      INTEGER NOT NULL DEFAULT 0,    -- in a row
   last_error    TEXT
@@ -61,7 +66,8 @@ CREATE TABLE heartbeat(
 
 CREATE VIEW feeds AS
   SELECT id, coalesce(title,'') AS title, url,
-         CASE WHEN failures>0 THEN 'failing' WHEN succeeded_at IS NULL THEN 'new' ELSE 'ok' END AS health,
+         CASE WHEN paused_at IS NOT NULL AND coalesce(paused_until>unixepoch(),1) THEN 'paused'
+              WHEN gone_at IS NOT NULL THEN 'gone' WHEN failures>0 THEN 'failing' WHEN succeeded_at IS NULL THEN 'new' ELSE 'ok' END AS health,
          datetime(succeeded_at,'unixepoch') AS last_success, datetime(new_item_at,'unixepoch') AS last_new,
          failures, last_error
     FROM feed ORDER BY failures DESC, id;

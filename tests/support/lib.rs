@@ -1,5 +1,6 @@
 //! What the tests of both programs stand on: a world per test, and stand-ins at the socket.
 
+pub mod desk;
 pub mod evaluation;
 pub mod feeds;
 pub mod programs;

@@ -5,6 +5,7 @@
 
 mod date;
 mod decode;
+pub mod discover;
 mod json;
 mod link;
 mod markup;

@@ -92,6 +92,21 @@ fn give_aliases(items: &mut [Item]) {
     }
 }
 
+/// What a person may ask by: the alias of an address, when it is one.
+pub fn alias(link: &str) -> Option<DedupKey> {
+    Some(hash("link", &[Address::parse(link)?.page()]))
+}
+
+/// Which part of the entry gave it this key, in words; its title may have changed since.
+pub fn named_by(entry: &Entry, key: &str) -> &'static str {
+    let by_guid = entry.guid.as_ref().map(|guid| hash("guid", &[guid]));
+    match by_guid {
+        Some(by_guid) if by_guid.as_str() == key => "its guid",
+        _ if address(entry).is_some() => "its address and title",
+        _ => "its title and text",
+    }
+}
+
 /// The first 128 bits of SHA-256 over a domain and its parts, each ended by a zero byte.
 fn hash(domain: &str, parts: &[&str]) -> DedupKey {
     let mut sha = Sha256::new();

@@ -4,5 +4,5 @@ mod address;
 mod identity;
 mod story;
 
-pub use identity::{Identified, identify};
+pub use identity::{Identified, alias, identify, named_by};
 pub use story::cves;

@@ -3,10 +3,13 @@
 use super::Surroundings;
 use super::address::names_private_host;
 use super::ingest::Ingest;
+use super::opml::{self, Outline};
 use super::reader::{Read, Section};
 use super::secret::{self, Program, SecretFile};
-use super::value::{DAY, MINUTE, duration, text};
+use super::value::{DAY, MINUTE, TEN_YEARS, duration, text};
 use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 use url::Url;
 
@@ -19,6 +22,8 @@ pub struct Feed {
     pub tags: Vec<String>,
     /// It is fetched at most this often.
     pub interval: Duration,
+    /// Nothing new for so long is told, unless its own rhythm is slower.
+    pub quiet_after: Duration,
     /// Sent as the Authorization header.
     pub authorization: Option<SecretFile>,
 }
@@ -48,6 +53,55 @@ pub(super) fn read_all(
     feeds
 }
 
+/// Adds the feeds of an OPML file, without those that are there already. What is wrong with one
+/// costs that one, and is a warning: other programs write such files.
+pub(super) fn read_opml(
+    path: &Path,
+    feeds: &mut Vec<Feed>,
+    ingest: &Ingest,
+    around: &Surroundings<'_>,
+) -> Vec<String> {
+    let told = |what: String| format!("{}: {what}", path.display());
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            return vec![told(format!(
+                "cannot be read, so its feeds are not watched: {error}"
+            ))];
+        }
+    };
+    let list = opml::read(&String::from_utf8_lossy(&bytes));
+    let mut warnings: Vec<String> = list.problems.into_iter().map(told).collect();
+    for (outline, _) in list.feeds {
+        match of_outline(&outline, ingest, around) {
+            Ok(feed) if feeds.iter().any(|known| known.url == feed.url) => {}
+            Ok(feed) => feeds.push(feed),
+            Err(what) => {
+                let name = outline
+                    .title
+                    .as_deref()
+                    .unwrap_or("an outline without a title");
+                warnings.push(told(format!("{name:?} is left out: {what}")));
+            }
+        }
+    }
+    warnings
+}
+
+fn of_outline(outline: &Outline, ingest: &Ingest, around: &Surroundings<'_>) -> Read<Feed> {
+    let mut tags = outline.tags.clone();
+    tags.sort_unstable();
+    tags.dedup();
+    Ok(Feed {
+        url: location(&outline.url, ingest, around)?,
+        name: outline.title.clone(),
+        tags,
+        interval: ingest.interval,
+        quiet_after: ingest.quiet_after,
+        authorization: None,
+    })
+}
+
 fn read(section: &mut Section<'_>, ingest: &Ingest, around: &Surroundings<'_>) -> Option<Feed> {
     let missing = "is missing; write url = \"https://…\"";
     let url = section.need("url", missing, |value| {
@@ -58,6 +112,9 @@ fn read(section: &mut Section<'_>, ingest: &Ingest, around: &Surroundings<'_>) -
     let interval = section
         .get("interval", duration(MINUTE..=30 * DAY))
         .unwrap_or(ingest.interval);
+    let quiet_after = section
+        .get("quiet_after", duration(DAY..=TEN_YEARS))
+        .unwrap_or(ingest.quiet_after);
     let authorization = secret::read(section, "authorization_file", Program::Ingest, around);
     let url = url?;
     if authorization.is_some() && url.scheme() == "file" {
@@ -71,6 +128,7 @@ fn read(section: &mut Section<'_>, ingest: &Ingest, around: &Surroundings<'_>) -
         name,
         tags,
         interval,
+        quiet_after,
         authorization,
     })
 }

@@ -1,7 +1,7 @@
 //! `[ingest]`: how a tick fetches.
 
 use super::reader::{Read, Section};
-use super::value::{DAY, MINUTE, duration, flag, text, whole_number};
+use super::value::{DAY, MINUTE, TEN_YEARS, duration, flag, text, whole_number};
 use std::time::Duration;
 use toml::de::DeValue;
 
@@ -17,6 +17,8 @@ pub struct Ingest {
     pub allow_private: bool,
     /// Feeds with `file://`.
     pub allow_file: bool,
+    /// A feed that brings nothing new for so long is told, unless its own rhythm is slower.
+    pub quiet_after: Duration,
     /// Goes into the User-Agent: how a publisher reaches the person behind the requests.
     pub contact: Option<String>,
 }
@@ -29,6 +31,7 @@ impl Default for Ingest {
             concurrency: 16,
             allow_private: false,
             allow_file: false,
+            quiet_after: 30 * DAY,
             contact: None,
         }
     }
@@ -51,6 +54,9 @@ pub(super) fn read(root: &mut Section<'_>) -> Ingest {
             .unwrap_or(default.concurrency),
         allow_private: permission(&mut section, "allow_private"),
         allow_file: permission(&mut section, "allow_file"),
+        quiet_after: section
+            .get("quiet_after", duration(DAY..=TEN_YEARS))
+            .unwrap_or(default.quiet_after),
         contact: section.get("contact", contact),
     };
     if durations_are_sound && ingest.deadline >= ingest.interval {

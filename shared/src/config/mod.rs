@@ -9,6 +9,7 @@ mod channel;
 mod error;
 mod feed;
 mod ingest;
+pub mod opml;
 mod reader;
 mod route;
 mod rule;
@@ -45,7 +46,10 @@ pub struct Config {
     /// The database; `/var/lib/watchalert/state.db` by default.
     pub state_path: PathBuf,
     pub ingest: Ingest,
+    /// Those of `[[feed]]`, then those of the OPML file.
     pub feeds: Vec<Feed>,
+    /// Where more feeds are listed; the file may not be there yet.
+    pub opml: Option<PathBuf>,
     pub rules: Vec<Rule>,
     /// In the order of their names; at least one.
     pub channels: Vec<Channel>,
@@ -122,7 +126,7 @@ impl Config {
         writeln!(out, "the configuration is good: {}", counted.join(", "))
     }
 
-    /// The same for a text; of the file system it sees only `state.path` and secret files.
+    /// The same for a text; of the file system it sees only `state.path`, secret files and the OPML file.
     ///
     /// # Errors
     ///
@@ -152,19 +156,25 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
     let state_path = read_state_path(&mut root, around);
     let outbox = read_outbox(&mut root);
     let ingest = ingest::read(&mut root);
-    let feeds = feed::read_all(&mut root, &ingest, around);
+    let mut feeds = feed::read_all(&mut root, &ingest, around);
+    let opml = read_opml(&mut root, around);
     let rules = rule::read_all(&mut root);
     let channels = channel::read_all(&mut root, around);
     let default_channel = channel::read_default(&mut root, &channels);
     let routes = route::read_all(&mut root, &channels);
     root.finish();
-    let warnings = warnings(&feeds, &routes);
+    let mut warnings = match &opml {
+        Some(path) => feed::read_opml(path, &mut feeds, &ingest, around),
+        None => Vec::new(),
+    };
+    warnings.extend(self::warnings(&feeds, &routes));
     Some(Config {
         default_channel: default_channel?,
         timezone,
         state_path,
         ingest,
         feeds,
+        opml,
         rules,
         channels: channels.sound,
         routes,
@@ -181,6 +191,22 @@ fn read_state_path(root: &mut Section<'_>, around: &Surroundings<'_>) -> PathBuf
     let path = section.get("path", |value| file_path(value, around.directory));
     section.finish();
     path.unwrap_or_else(default)
+}
+
+fn read_opml(root: &mut Section<'_>, around: &Surroundings<'_>) -> Option<PathBuf> {
+    let mut section = root.section("feeds", "[feeds], or [[feed]] for one feed")?;
+    let opml = section.get("opml", |value| {
+        let path = around.directory.join(text(value)?);
+        match path.is_dir() {
+            true => Err(format!(
+                "{} is a directory; name a file in it",
+                path.display()
+            )),
+            false => Ok(path),
+        }
+    });
+    section.finish();
+    opml
 }
 
 fn file_path(value: &DeValue<'_>, directory: &Path) -> Read<PathBuf> {

@@ -22,6 +22,12 @@ pub struct FeedState {
     pub retry_at: Timestamp,
     /// Failed fetches in a row.
     pub failures: u32,
+    /// Its server answered 410, and nothing better since.
+    pub gone: bool,
+    /// A person paused it.
+    pub paused: bool,
+    /// `None` with `paused`: until a person resumes it.
+    pub paused_until: Option<Timestamp>,
 }
 
 impl FeedState {
@@ -38,6 +44,9 @@ impl FeedState {
             attempted_at: None,
             retry_at: Timestamp::EPOCH,
             failures: 0,
+            gone: false,
+            paused: false,
+            paused_until: None,
         }
     }
 }
@@ -57,7 +66,8 @@ pub fn register(db: &Db, urls: &[String]) -> Result<(), StoreError> {
 pub fn all(db: &Db) -> Result<Vec<FeedState>, StoreError> {
     const ALL: &str = "\
 SELECT id,url,title,etag,last_modified,full_at,guids_unreliable,seeded_at IS NOT NULL AS seeded,
-       attempted_at,retry_at,failures FROM feed";
+       attempted_at,retry_at,failures,gone_at IS NOT NULL AS gone,
+       paused_at IS NOT NULL AS paused,paused_until FROM feed";
     let mut statement = db.prepare_cached(ALL)?;
     let rows = statement.query_map([], state)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -72,7 +82,7 @@ pub fn not_modified(
 ) -> Result<(), StoreError> {
     const NOT_MODIFIED: &str = "\
 UPDATE feed SET etag=:etag,last_modified=:modified,attempted_at=:now,succeeded_at=:now,
-       failures=0,retry_at=0,last_error=NULL WHERE id=:id";
+       failures=0,retry_at=0,gone_at=NULL,last_error=NULL WHERE id=:id";
     db.prepare_cached(NOT_MODIFIED)?.execute(named_params! {
         ":etag": validators.etag, ":modified": validators.last_modified,
         ":now": now.unix_seconds(), ":id": id,
@@ -89,7 +99,8 @@ pub fn failed(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     const FAILED: &str = "\
-UPDATE feed SET attempted_at=:now,failures=failures+1,retry_at=:retry_at,last_error=:error WHERE id=:id";
+UPDATE feed SET attempted_at=:now,failing_since=CASE WHEN failures=0 THEN :now ELSE failing_since END,
+       failures=failures+1,retry_at=:retry_at,last_error=:error WHERE id=:id";
     db.prepare_cached(FAILED)?.execute(named_params! {
         ":now": now.unix_seconds(), ":error": error, ":id": id,
         ":retry_at": retry_at.unwrap_or_default().unix_seconds(),
@@ -136,5 +147,8 @@ fn state(row: &Row<'_>) -> rusqlite::Result<FeedState> {
         attempted_at: time("attempted_at")?,
         retry_at: time("retry_at")?.unwrap_or_default(),
         failures: row.get("failures")?,
+        gone: row.get("gone")?,
+        paused: row.get("paused")?,
+        paused_until: time("paused_until")?,
     })
 }

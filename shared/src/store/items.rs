@@ -35,7 +35,7 @@ UPDATE feed SET title=coalesce(:title,title),etag=:etag,last_modified=:modified,
        full_at=:now,
        seeded_at=coalesce(seeded_at,:now),
        seed_told_at=CASE WHEN seeded_at IS NULL AND NOT :seed THEN :now ELSE seed_told_at END,
-       attempted_at=:now,succeeded_at=:now,failures=0,retry_at=0,last_error=NULL
+       attempted_at=:now,succeeded_at=:now,failures=0,retry_at=0,gone_at=NULL,last_error=NULL
  WHERE id=:id RETURNING seeded_at IS NOT NULL";
 
 const INSERT: &str = "\

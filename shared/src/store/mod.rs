@@ -5,8 +5,10 @@
 
 mod adopt;
 mod error;
+pub mod explain;
 pub mod feeds;
 pub mod gate;
+pub mod health;
 pub mod heartbeats;
 pub mod invariants;
 pub mod items;

@@ -1,0 +1,128 @@
+//! The feeds that a web page names: `<link rel="alternate">` of a feed's media type; pure.
+
+use super::decode;
+use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
+use html5gum::{Span, Tokenizer};
+use url::Url;
+
+/// A feed that a page names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    pub url: Url,
+    pub title: Option<String>,
+}
+
+const FEEDS: &[&str] = &[
+    "application/rss+xml",
+    "application/atom+xml",
+    "application/feed+json",
+    "application/rdf+xml",
+];
+
+/// The attributes of one tag that matter.
+#[derive(Default)]
+struct Tag {
+    name: Vec<u8>,
+    attribute: String,
+    rel: String,
+    media_type: String,
+    href: String,
+    title: String,
+}
+
+impl Tag {
+    fn set(&mut self, value: &[u8]) {
+        let place = match self.attribute.as_str() {
+            "rel" => &mut self.rel,
+            "type" => &mut self.media_type,
+            "href" => &mut self.href,
+            "title" => &mut self.title,
+            _ => return,
+        };
+        *place = String::from_utf8_lossy(value).trim().to_owned();
+    }
+
+    fn names_a_feed(&self) -> bool {
+        let media_type = self.media_type.split(';').next().unwrap_or_default();
+        let media_type = media_type.trim().to_ascii_lowercase();
+        let mut rels = self.rel.split_ascii_whitespace();
+        self.name == b"link"
+            && rels.any(|rel| rel.eq_ignore_ascii_case("alternate"))
+            && FEEDS.contains(&media_type.as_str())
+    }
+}
+
+/// Each feed once, in the order of the page; `base` is where the page came from.
+pub fn discover(page: &[u8], charset: Option<&str>, base: &Url) -> Vec<Named> {
+    let text = decode::decode(page, charset);
+    let mut tag = Tag::default();
+    let mut base = base.clone();
+    let mut found: Vec<Named> = Vec::new();
+    let emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| {
+        match event {
+            CallbackEvent::OpenStartTag { name } => {
+                tag = Tag {
+                    name: name.to_vec(),
+                    ..Tag::default()
+                };
+            }
+            CallbackEvent::AttributeName { name } => {
+                tag.attribute = String::from_utf8_lossy(name).to_ascii_lowercase();
+            }
+            CallbackEvent::AttributeValue { value } => tag.set(value),
+            CallbackEvent::CloseStartTag { .. } if tag.name == b"base" => {
+                base = base.join(&tag.href).unwrap_or_else(|_| base.clone());
+            }
+            CallbackEvent::CloseStartTag { .. } if tag.names_a_feed() => {
+                let url = base.join(&tag.href).ok();
+                let is_new = |url: &Url| !found.iter().any(|known| known.url == *url);
+                if let Some(url) = url.filter(is_new) {
+                    let title = Some(tag.title.clone()).filter(|title| !title.is_empty());
+                    found.push(Named { url, title });
+                }
+            }
+            _ => {}
+        }
+        None::<()>
+    });
+    Tokenizer::new_with_emitter(text.as_ref(), emitter).for_each(drop);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_feeds_of_a_page_are_found_in_its_order_each_once() {
+        let page = b"<html><head><base href='/blog/'>
+            <LINK REL='alternate' TYPE='application/rss+xml' TITLE='All &amp; more' HREF='feed.xml'>
+            <link rel=\"alternate home\" type=\"application/atom+xml; charset=utf-8\" href=https://b.example/atom />
+            <link rel=alternate type=application/rss+xml href='/blog/feed.xml'>
+            <link rel=alternate type=text/html hreflang=de href=/de>
+            <link rel=stylesheet type='application/rss+xml' href=/no>
+            <!-- <link rel=alternate type=application/rss+xml href=/comment> -->
+            <a rel=alternate type=application/rss+xml href=/a>a</a>";
+        let base: Url = "https://a.example/page".parse().unwrap();
+        let found: Vec<_> = discover(page, None, &base)
+            .into_iter()
+            .map(|named| (named.url.to_string(), named.title))
+            .collect();
+        let title = Some("All & more".to_owned());
+        assert_eq!(
+            found,
+            [
+                ("https://a.example/blog/feed.xml".to_owned(), title),
+                ("https://b.example/atom".to_owned(), None),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_page_names_none() {
+        let base: Url = "https://a.example/".parse().unwrap();
+        for page in ["", "<", "\0\0<link rel=alternate", "{\"a\":1}"] {
+            assert_eq!(discover(page.as_bytes(), None, &base), []);
+        }
+    }
+}

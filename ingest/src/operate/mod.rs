@@ -1,0 +1,42 @@
+//! What a person asks of the sources and decides about them. Holds no SQL: it calls named functions of the store.
+
+mod account;
+mod add;
+pub mod explain;
+pub mod feeds;
+mod list;
+mod opml;
+
+use crate::fetch::shown;
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+use shared::config::Config;
+use shared::platform::term;
+use shared::store::health::Health;
+use url::Url;
+
+/// How people call a feed: by the user's name, its own title, or its URL without a key.
+fn name_of(feed: &Health, config: &Config) -> String {
+    let configured = config.feeds.iter().find(|one| one.url.as_str() == feed.url);
+    let named = configured.and_then(|one| one.name.clone());
+    named
+        .or_else(|| feed.title.clone())
+        .unwrap_or_else(|| public(&feed.url))
+}
+
+/// A stored URL without what may be a secret in it.
+fn public(url: &str) -> String {
+    Url::parse(url).map_or_else(|_| url.to_owned(), |url| shown(&url))
+}
+
+/// A table that fits the terminal, and is one line a row where there is none.
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(header.iter().copied());
+    if let Some(width) = term::width() {
+        table
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(width);
+    }
+    table
+}
