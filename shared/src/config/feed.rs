@@ -5,7 +5,7 @@ use super::address::names_private_host;
 use super::ingest::Ingest;
 use super::reader::{Read, Section};
 use super::secret::{self, Program, SecretFile};
-use super::value::{DAY, MINUTE, duration, text};
+use super::value::{DAY, MINUTE, duration, flag, text};
 use std::collections::HashMap;
 use std::time::Duration;
 use url::Url;
@@ -21,6 +21,8 @@ pub struct Feed {
     pub interval: Duration,
     /// Sent as the Authorization header.
     pub authorization: Option<SecretFile>,
+    /// Whether a cloud model may read what it says; yes by default.
+    pub cloud: bool,
 }
 
 pub(super) fn read_all(
@@ -59,6 +61,9 @@ fn read(section: &mut Section<'_>, ingest: &Ingest, around: &Surroundings<'_>) -
         .get("interval", duration(MINUTE..=30 * DAY))
         .unwrap_or(ingest.interval);
     let authorization = secret::read(section, "authorization_file", Program::Ingest, around);
+    // A value that is refused keeps the feed's words at home.
+    let cloud = section.get("cloud", flag);
+    let cloud = cloud.unwrap_or_else(|| !section.has("cloud"));
     let url = url?;
     if authorization.is_some() && url.scheme() == "file" {
         section.refuse(
@@ -72,6 +77,7 @@ fn read(section: &mut Section<'_>, ingest: &Ingest, around: &Surroundings<'_>) -
         tags,
         interval,
         authorization,
+        cloud,
     })
 }
 

@@ -6,6 +6,7 @@
 
 mod address;
 mod channel;
+mod classify;
 mod error;
 mod feed;
 mod ingest;
@@ -18,6 +19,7 @@ mod telegram;
 mod value;
 
 pub use channel::{Channel, ChannelKind};
+pub use classify::{Classify, Cloud, CloudApi, Ollama};
 pub use error::{ConfigError, Place, Problem};
 pub use feed::Feed;
 pub use ingest::Ingest;
@@ -45,6 +47,7 @@ pub struct Config {
     /// The database; `/var/lib/watchalert/state.db` by default.
     pub state_path: PathBuf,
     pub ingest: Ingest,
+    pub classify: Classify,
     pub feeds: Vec<Feed>,
     pub rules: Vec<Rule>,
     /// In the order of their names; at least one.
@@ -152,6 +155,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
     let state_path = read_state_path(&mut root, around);
     let outbox = read_outbox(&mut root);
     let ingest = ingest::read(&mut root);
+    let classify = classify::read(&mut root, &ingest, around);
     let feeds = feed::read_all(&mut root, &ingest, around);
     let rules = rule::read_all(&mut root);
     let channels = channel::read_all(&mut root, around);
@@ -164,6 +168,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
         timezone,
         state_path,
         ingest,
+        classify,
         feeds,
         rules,
         channels: channels.sound,

@@ -13,6 +13,7 @@ pub mod items;
 pub mod journal;
 mod known;
 mod migrate;
+pub mod models;
 mod open;
 pub mod outbox;
 mod pool;
