@@ -80,8 +80,9 @@ async fn look_at_ollama(ollama: &Model, models: &Models) -> Result<String, (&'st
         .await
         .map_err(|fault| (MODEL, fault))?;
     ollama.load(LOADING).await.map_err(|fault| (MODEL, fault))?;
-    let asked = ollama.ask(&Prompt::trial(&models.classify), ollama.limit());
-    let answer = asked.await.map_err(|fault| match fault.kind {
+    let trial = Prompt::trial(&models.classify);
+    let answer = ollama.ask(&trial, ollama.limit()).await;
+    let answer = answer.map_err(|fault| match fault.kind {
         FaultKind::Timeout => ("classify.ollama.timeout", fault),
         _ => (MODEL, fault),
     })?;

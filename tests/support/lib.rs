@@ -1,6 +1,7 @@
 //! What the tests of both programs stand on: a world per test, and stand-ins at the socket.
 
 pub mod feeds;
+pub mod models;
 pub mod programs;
 pub mod storm;
 pub mod telegram;

@@ -53,6 +53,7 @@ pub struct FeedServer {
 #[derive(Default)]
 struct Book {
     routes: HashMap<String, Reply>,
+    otherwise: Option<Box<dyn FnMut(&Request) -> Reply + Send>>,
     requests: Vec<Request>,
 }
 
@@ -91,6 +92,11 @@ impl FeedServer {
         locked(&self.book).routes.insert(path.to_owned(), reply);
     }
 
+    /// Asks this about every path that was not set.
+    pub fn answer_by(&self, answer: impl FnMut(&Request) -> Reply + Send + 'static) {
+        locked(&self.book).otherwise = Some(Box::new(answer));
+    }
+
     /// All requests so far, in the order in which they came.
     pub fn requests(&self) -> Vec<Request> {
         locked(&self.book).requests.clone()
@@ -119,8 +125,12 @@ impl Drop for FeedServer {
 impl Book {
     /// Notes the request down and looks its answer up.
     fn ask(&mut self, request: Request) -> Reply {
-        let reply = self.routes.get(&request.path).cloned();
-        let reply = reply.unwrap_or_else(|| Reply::status(404)).to(&request);
+        let reply = match (self.routes.get(&request.path), &mut self.otherwise) {
+            (Some(reply), _) => reply.clone(),
+            (None, Some(answer)) => answer(&request),
+            (None, None) => Reply::status(404),
+        };
+        let reply = reply.to(&request);
         self.requests.push(request);
         reply
     }
