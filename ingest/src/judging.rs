@@ -1,18 +1,16 @@
 //! Judging by a model, beside the reading of feeds: whom to ask is decided once a tick, then items are
 //! asked about one after the other, the graver and the older first, until the tick's deadline.
 
-use crate::classify::answer::Answer;
+use crate::asking::{Judged, Place, Question, Said, Waiting};
 use crate::classify::model::{Model, Models};
-use crate::classify::prompt::Prompt;
-use crate::classify::{Fare, Fault, FaultKind, FeedFacts, News, Ruling, Waits, places_in_time};
+use crate::classify::{Fare, Fault, FaultKind, FeedFacts, News, Waits, places_in_time};
 use shared::Failure;
 use shared::config::Config;
-use shared::model::{Judge, Severity, Timestamp, Verdict};
+use shared::model::{Judge, Timestamp};
 use shared::platform::clock::Clock;
 use shared::policy::text::span;
-use shared::store::items::Pending;
+use shared::store::Store;
 use shared::store::models::{self, Health, Name};
-use shared::store::{Store, StoreError};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,29 +19,6 @@ use tokio::time::Instant;
 
 /// After so many answers of no use in a row a tick asks no more.
 const PATIENCE: u32 = 5;
-
-/// An item that the rules leave open.
-#[derive(Clone, Debug)]
-pub(crate) struct Waiting {
-    pub pending: Pending,
-    pub facts: FeedFacts,
-    pub ruling: Ruling,
-    /// Answers to it that were no use.
-    pub unusable: u32,
-}
-
-/// An item that was judged.
-#[derive(Clone, Debug)]
-pub(crate) struct Judged {
-    pub pending: Pending,
-    pub facts: FeedFacts,
-    pub verdict: Verdict,
-    /// The same words had been asked about before.
-    pub remembered: bool,
-}
-
-/// The order of the queue: what may not fall low, what was answered badly least often, the oldest.
-type Place = (Severity, u32, i64);
 
 /// What a tick asks of models.
 pub(crate) struct Judging {
@@ -82,21 +57,6 @@ enum Whom {
 enum Event {
     Probed(Result<String, Fault>),
     Asked(Box<Waiting>, Judge, Said),
-}
-
-/// What came of asking about one item.
-enum Said {
-    Answer {
-        answer: Answer,
-        judge: Judge,
-        /// `None`: it was remembered.
-        took: Option<Duration>,
-    },
-    Failed(Fault),
-    /// The cloud's requests of the day are used up.
-    OverBudget,
-    /// The tick ended first, which is nobody's fault.
-    CutShort,
 }
 
 impl Judging {
@@ -388,128 +348,5 @@ impl Judging {
         let surplus = surplus.into_iter();
         self.ready
             .extend(surplus.map(|(_, waiting)| waiting.unclassified(&why)));
-    }
-}
-
-impl Waiting {
-    fn place(&self) -> Place {
-        let bounds = self.ruling.open.unwrap_or_default();
-        let least = bounds.least.unwrap_or(Severity::Ignore);
-        (least, self.unusable, self.pending.id)
-    }
-
-    fn answered(self, answer: &Answer, judge: Judge, remembered: bool, by: &str) -> Judged {
-        Judged {
-            verdict: self.ruling.answered(answer, judge, by),
-            pending: self.pending,
-            facts: self.facts,
-            remembered,
-        }
-    }
-
-    fn unclassified(self, why: &str) -> Judged {
-        Judged {
-            verdict: self.ruling.unclassified(why),
-            pending: self.pending,
-            facts: self.facts,
-            remembered: false,
-        }
-    }
-}
-
-/// One item put to one model.
-struct Question {
-    models: Arc<Models>,
-    model: Model,
-    store: Arc<Store>,
-    clock: Clock,
-    /// Of the tick.
-    left: Duration,
-}
-
-impl Question {
-    async fn ask(self, waiting: &Waiting) -> Said {
-        let source = &waiting.facts.name;
-        let entry = &waiting.pending.entry;
-        let prompt = Prompt::about(&self.models.classify, entry, source, waiting.unusable);
-        let key = prompt.key(&self.model.name());
-        if let Some((answer, judge)) = self.remembered(&key).await {
-            return Said::Answer {
-                answer,
-                judge,
-                took: None,
-            };
-        }
-        if let Some(said) = self.spend().await {
-            return said;
-        }
-        let limit = self.model.limit();
-        let begun = self.clock.steady();
-        let asked = self.model.ask(&prompt, limit.min(self.left)).await;
-        match asked {
-            Ok(answer) => {
-                let judge = self.model.judge();
-                self.remember(key, &answer, judge).await;
-                Said::Answer {
-                    answer,
-                    judge,
-                    took: Some(self.clock.steady().saturating_sub(begun)),
-                }
-            }
-            Err(fault) if fault.kind == FaultKind::Timeout && self.left < limit => Said::CutShort,
-            Err(fault) => {
-                if matches!(fault.kind, FaultKind::BadOutput | FaultKind::Rejected) {
-                    let item = waiting.pending.id;
-                    let noted = self.store.write(move |db| models::was_unusable(db, item));
-                    told(noted.await);
-                }
-                Said::Failed(fault)
-            }
-        }
-    }
-
-    async fn remembered(&self, key: &str) -> Option<(Answer, Judge)> {
-        let key = key.to_owned();
-        let found = self.store.read(move |db| models::answer(db, &key)).await;
-        let (text, judge) = found.ok().flatten()?;
-        Some((serde_json::from_str(&text).ok()?, judge))
-    }
-
-    async fn remember(&self, key: String, answer: &Answer, judge: Judge) {
-        let Ok(text) = serde_json::to_string(answer) else {
-            return;
-        };
-        let now = self.clock.now();
-        let kept = self
-            .store
-            .write(move |db| models::remember(db, &key, &text, judge, now));
-        told(kept.await);
-    }
-
-    /// A request to the cloud is counted before it goes out. What cannot be counted is not sent.
-    async fn spend(&self) -> Option<Said> {
-        let (Model::OpenAi(cloud) | Model::Anthropic(cloud)) = &self.model else {
-            return None;
-        };
-        let (limit, now) = (cloud.settings.daily_limit, self.clock.now());
-        let spent = self
-            .store
-            .write(move |db| models::spend(db, limit, now))
-            .await;
-        match spent {
-            Ok(true) => None,
-            Ok(false) => Some(Said::OverBudget),
-            Err(error) => {
-                told(Err(error));
-                Some(Said::CutShort)
-            }
-        }
-    }
-}
-
-/// What a model said stands also when it cannot be noted down.
-fn told(noted: Result<(), StoreError>) {
-    if let Err(error) = noted {
-        tracing::warn!("what a model did is not recorded: {error}");
     }
 }

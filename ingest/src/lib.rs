@@ -3,6 +3,7 @@
 //! `run` is the tick, a straight line, read like a table of contents.
 
 pub mod args;
+mod asking;
 pub mod classify;
 pub mod command;
 pub mod dry_run;

@@ -1,13 +1,14 @@
 //! The tick, a straight line: heartbeat, schedule, judge what was left, gather and judge what each
 //! feed brings, let models judge what rules leave open, tell, heartbeat.
 
+use crate::asking::{Judged, Waiting};
 use crate::classify;
 use crate::classify::facts::Facts;
 use crate::enqueue::{self, Decision};
 use crate::fetch::{ClientOptions, FetchClient};
 use crate::gather::Gathering;
 use crate::heartbeat;
-use crate::judging::{Judged, Judging, Waiting};
+use crate::judging::Judging;
 use crate::parsing::Parsing;
 use crate::plan::{self, Planned};
 use crate::progress::Progress;

@@ -4,15 +4,12 @@
 use super::answer;
 use super::fault::{Fault, FaultKind, said};
 use super::prompt::Prompt;
-use super::wire::{Reply, Wire, keyed};
-use reqwest::header::{HeaderName, HeaderValue};
+use super::wire::{Header, Reply, Wire};
 use serde_json::{Value, json};
 use shared::config::{Cloud, Secret};
 use std::time::Duration;
 
 const MOST_TOKENS: u32 = 500;
-const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 
 pub(super) async fn ask(
     wire: &Wire,
@@ -23,10 +20,12 @@ pub(super) async fn ask(
 ) -> Result<String, Fault> {
     let url = cloud.url.join("messages");
     let url = url.map_err(|error| Fault::new(FaultKind::Rejected, error))?;
-    let mut headers = keyed(API_KEY, "", key)?;
-    headers.insert(VERSION, HeaderValue::from_static("2023-06-01"));
+    let headers = [
+        Header::Key("x-api-key", "", key),
+        Header::Plain("anthropic-version", "2023-06-01"),
+    ];
     let reply = wire
-        .post(&url, headers, &request(cloud, prompt), limit)
+        .post(&url, &headers, &request(cloud, prompt), limit)
         .await?;
     text_of(&reply)
 }

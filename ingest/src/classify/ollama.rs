@@ -10,7 +10,6 @@ use ollama_rs::generation::chat::request::ChatMessageRequest;
 use ollama_rs::generation::chat::{ChatMessage, ChatMessageResponse};
 use ollama_rs::generation::parameters::{FormatType, JsonStructure, KeepAlive, TimeUnit};
 use ollama_rs::models::ModelOptions;
-use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::config;
@@ -98,7 +97,7 @@ impl Ollama {
 
     async fn post(&self, path: &str, body: &Value, limit: Duration) -> Result<Reply, Fault> {
         let url = self.url(path)?;
-        self.wire.post(&url, HeaderMap::new(), body, limit).await
+        self.wire.post(&url, &[], body, limit).await
     }
 
     fn url(&self, path: &str) -> Result<Url, Fault> {

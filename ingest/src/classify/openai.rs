@@ -4,8 +4,7 @@
 use super::answer;
 use super::fault::{Fault, FaultKind, said};
 use super::prompt::Prompt;
-use super::wire::{Reply, Wire, keyed};
-use reqwest::header::AUTHORIZATION;
+use super::wire::{Header, Reply, Wire};
 use serde_json::{Value, json};
 use shared::config::{Cloud, Secret};
 use std::time::Duration;
@@ -21,9 +20,9 @@ pub(super) async fn ask(
 ) -> Result<String, Fault> {
     let url = cloud.url.join("chat/completions");
     let url = url.map_err(|error| Fault::new(FaultKind::Rejected, error))?;
-    let headers = keyed(AUTHORIZATION, "Bearer ", key)?;
+    let headers = [Header::Key("authorization", "Bearer ", key)];
     let reply = wire
-        .post(&url, headers, &request(cloud, prompt), limit)
+        .post(&url, &headers, &request(cloud, prompt), limit)
         .await?;
     text_of(&reply)
 }

@@ -34,8 +34,9 @@ impl Ruling {
     /// attacker's.
     pub(super) fn of(rule: Option<&Rule>, verdict: Verdict) -> Self {
         let by_rule = match rule.and_then(|rule| rule.severity) {
-            Some(Adjust::Drop | Adjust::Force(_)) => return Self::closed(verdict),
-            Some(Adjust::Floor(Severity::Critical)) => return Self::closed(verdict),
+            Some(Adjust::Drop | Adjust::Force(_) | Adjust::Floor(Severity::Critical)) => {
+                return Self::closed(verdict);
+            }
             Some(Adjust::Floor(least)) => Some(least),
             None => None,
         };
@@ -61,9 +62,8 @@ impl Ruling {
         let mut reason = format!("{by}: {}", answer.reason);
         if severity < answer.severity {
             let said = answer.severity;
-            reason.push_str(&format!(
-                "; it said {said}, and the rules allow nothing below {least}"
-            ));
+            let raised = format!("; it said {said}, and the rules allow nothing below {least}");
+            reason.push_str(&raised);
         }
         let summary = match answer.summary.as_str() {
             "" => self.verdict.summary.clone(),

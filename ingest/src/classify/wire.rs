@@ -27,6 +27,13 @@ pub(super) struct Reply {
     pub(super) body: Vec<u8>,
 }
 
+/// One header of a request; its name in lower case.
+pub(super) enum Header<'a> {
+    Plain(&'static str, &'static str),
+    /// What stands before the key, and the key: never shown, also not when debugging.
+    Key(&'static str, &'static str, &'a Secret),
+}
+
 impl Wire {
     /// Fails when the system's certificates cannot be read.
     pub(super) fn new() -> Result<Self, reqwest::Error> {
@@ -47,28 +54,39 @@ impl Wire {
     pub(super) async fn post(
         &self,
         url: &Url,
-        headers: HeaderMap,
+        headers: &[Header<'_>],
         body: &Value,
         limit: Duration,
     ) -> Result<Reply, Fault> {
+        let mut map = HeaderMap::new();
+        for header in headers {
+            let (Header::Plain(name, _) | Header::Key(name, ..)) = header;
+            map.insert(HeaderName::from_static(name), header.value()?);
+        }
         let request = self
             .0
             .post(url.clone())
-            .headers(headers)
+            .headers(map)
             .header(CONTENT_TYPE, "application/json")
             .body(body.to_string());
         exchange(request, limit).await
     }
 }
 
-/// The headers that carry a key: never shown, also not when debugging.
-pub(super) fn keyed(name: HeaderName, before: &str, key: &Secret) -> Result<HeaderMap, Fault> {
-    let value = HeaderValue::from_str(&format!("{before}{}", key.expose()));
-    let mut value = value.map_err(|_shows_it| {
-        Fault::new(FaultKind::Rejected, "the key does not fit into a header")
-    })?;
-    value.set_sensitive(true);
-    Ok(HeaderMap::from_iter([(name, value)]))
+impl Header<'_> {
+    fn value(&self) -> Result<HeaderValue, Fault> {
+        match self {
+            Self::Plain(_, text) => Ok(HeaderValue::from_static(text)),
+            Self::Key(_, before, key) => {
+                let value = HeaderValue::from_str(&format!("{before}{}", key.expose()));
+                let mut value = value.map_err(|_shows_it| {
+                    Fault::new(FaultKind::Rejected, "the key does not fit into a header")
+                })?;
+                value.set_sensitive(true);
+                Ok(value)
+            }
+        }
+    }
 }
 
 async fn exchange(request: RequestBuilder, limit: Duration) -> Result<Reply, Fault> {

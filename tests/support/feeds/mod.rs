@@ -49,11 +49,14 @@ pub struct FeedServer {
     thread: Option<JoinHandle<()>>,
 }
 
+/// What a path is answered that was not set.
+type Answering = Box<dyn FnMut(&Request) -> Reply + Send>;
+
 /// What the server answers and what it was asked.
 #[derive(Default)]
 struct Book {
     routes: HashMap<String, Reply>,
-    otherwise: Option<Box<dyn FnMut(&Request) -> Reply + Send>>,
+    otherwise: Option<Answering>,
     requests: Vec<Request>,
 }
 
