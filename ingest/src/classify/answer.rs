@@ -165,7 +165,7 @@ mod tests {
         let said = GOOD.replace(r#":"s""#, &format!(r#":"a\n\u001b[31mb {long}""#));
         let summary = parse(&said).unwrap().summary;
         assert!(summary.starts_with("a [31mb x"));
-        assert_eq!(summary.chars().count(), SUMMARY_LIMIT - 1);
+        assert!((SUMMARY_LIMIT - 2..=SUMMARY_LIMIT).contains(&summary.chars().count()));
         assert!(summary.ends_with('…'));
     }
 
