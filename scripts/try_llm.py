@@ -115,7 +115,7 @@ def read_items(folders, count):
     for path in sorted(glob.glob(f"{folder}/**/*", recursive=True)):
         try:
             root = tree.parse(path).getroot()
-        except (OSError, ValueError, tree.ParseError):
+        except (OSError, ValueError, LookupError, tree.ParseError):
             continue
         for entry in root.iter():
             if entry.tag.rpartition("}")[2] not in ("item", "entry"):
