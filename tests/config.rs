@@ -1,7 +1,8 @@
 //! The configuration files in `fixtures/config` and `deploy`: what is refused, and in what words.
 
 use shared::config::{
-    Adjust, ChannelKind, Config, ConfigError, Feed, Ingest, Problem, Program, Surroundings,
+    Adjust, ChannelKind, Classify, CloudApi, Config, ConfigError, Feed, Ingest, Ollama, Problem,
+    Program, Surroundings,
 };
 use shared::model::{Category, Priority, Severity};
 use std::fs;
@@ -155,12 +156,26 @@ fn the_example_is_taken_with_every_commented_key_too() {
         })
         .filter(|line| !line.starts_with("authorization_file"))
         .collect();
+    let directory = tempfile::tempdir().unwrap();
+    write_secret(&directory.path().join("cloud-key"), "key");
     let around = Surroundings {
+        directory: directory.path(),
         // Which does not look for the file with the bot's token.
         program: Program::Ingest,
         ..around()
     };
     let config = Config::parse(&uncommented.join("\n"), &around).unwrap();
+    let ollama = config.classify.ollama.as_ref().unwrap();
+    assert_eq!(ollama.url.as_str(), "http://127.0.0.1:11434/");
+    assert_eq!(
+        (ollama.model.as_str(), ollama.concurrency),
+        ("qwen2.5:7b", 1)
+    );
+    assert_eq!(ollama.timeout, Duration::from_mins(1));
+    assert_eq!(ollama.keep_alive, Duration::from_mins(30));
+    let cloud = config.classify.cloud.as_ref().unwrap();
+    assert_eq!((cloud.api, cloud.daily_limit), (CloudApi::OpenAi, 200));
+    assert_eq!(cloud.url.as_str(), "https://llm.example.net/v1/");
     let ChannelKind::Telegram(telegram) = &config.channels[0].kind else {
         panic!("not {:?}", config.channels[0]);
     };
@@ -185,6 +200,7 @@ fn one_channel_is_enough_and_the_rest_has_defaults() {
     assert_eq!(config.ingest.interval, Duration::from_mins(2));
     assert_eq!(config.ingest.deadline, Duration::from_secs(100));
     assert_eq!(config.ingest.concurrency, 16);
+    assert_eq!(config.classify, Classify::default());
     assert_eq!(config.outbox.give_up_after, Duration::from_hours(72));
     assert_eq!(config.outbox.retention, Duration::from_hours(90 * 24));
     assert_eq!(
@@ -193,12 +209,30 @@ fn one_channel_is_enough_and_the_rest_has_defaults() {
     );
 }
 
+fn classify_with_everything() -> Classify {
+    let ollama = Ollama {
+        url: "https://llm.example:8443/ollama/".parse().unwrap(),
+        model: "llama3.2:3b".to_owned(),
+        timeout: Duration::from_secs(45),
+        keep_alive: Duration::from_hours(2),
+        concurrency: 2,
+    };
+    Classify {
+        interests: Some("nginx, PostgreSQL".to_owned()),
+        language: "Deutsch".to_owned(),
+        give_up_after: Duration::from_mins(20),
+        ollama: Some(ollama),
+        cloud: None,
+    }
+}
+
 #[test]
 fn everything_that_can_be_written_is_read() {
     let config = load(&fixtures("good/everything.toml")).unwrap();
     assert_eq!(config.timezone.iana_name(), Some("Europe/Berlin"));
     assert_eq!(config.state_path, fixtures("good/state.db"));
     assert_eq!(config.ingest.deadline, Duration::from_secs(90));
+    assert_eq!(config.classify, classify_with_everything());
     let Feed {
         url,
         name,
@@ -206,7 +240,9 @@ fn everything_that_can_be_written_is_read() {
         interval,
         quiet_after,
         authorization,
+        cloud,
     } = &config.feeds[0];
+    assert!(!cloud && config.feeds[1].cloud);
     assert_eq!(url.as_str(), "https://example.org/advisories.atom");
     assert_eq!(name.as_deref(), Some("Example advisories"));
     assert_eq!(tags, &["security", "linux"]);
@@ -251,14 +287,18 @@ fn everything_that_can_be_written_is_read() {
     assert_eq!(config.outbox.retention, Duration::from_hours(30 * 24));
 }
 
+fn write_secret(path: &Path, secret: &str) {
+    fs::write(path, secret).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap();
+}
+
 const TELEGRAM: &str = "[channel.ops]\nkind = \"telegram\"\ntoken_file = \"token\"\n";
 
 /// What the sender makes of these keys, with this in the file of the token.
 fn telegram(keys: &str, token: &str) -> Result<Config, Vec<String>> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("token");
-    fs::write(&path, token).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap();
+    write_secret(&path, token);
     let around = Surroundings {
         directory: directory.path(),
         credentials: None,

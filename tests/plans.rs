@@ -9,9 +9,12 @@ use shared::model::{
     Validators, Verdict,
 };
 use shared::store::items::Parsed;
+use shared::store::models::Name;
 use shared::store::outbox::operator::Listed;
 use shared::store::outbox::{self, Claim, Notice, operator, prune, waiting};
-use shared::store::{StoreError, feeds, gate, heartbeats, items, journal, status, timeline};
+use shared::store::{
+    StoreError, feeds, gate, heartbeats, items, journal, models, status, timeline,
+};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -144,8 +147,16 @@ fn the_tick(db: &Connection) -> Result<(), StoreError> {
         judge: Judge::Rule,
     };
     for pending in items::pending(db, 0, 10)? {
+        models::unusable(db, pending.id)?;
+        models::was_unusable(db, pending.id)?;
         items::judged(db, pending.id, &verdict, None, now)?;
+        models::is_judged(db, pending.id)?;
     }
+    models::keep_health(db, Name::Cloud, &models::health(db, Name::Ollama)?)?;
+    models::spend(db, 1, now)?;
+    models::remember(db, "hash", "{}", Judge::Model, now)?;
+    models::answer(db, "hash")?;
+    models::forget(db, later)?;
     items::count_pending(db)?;
     feeds::not_modified(db, 1, &Validators::NONE, now)?;
     feeds::failed(db, 1, "no", None, now)?;
@@ -164,7 +175,9 @@ fn plan(db: &Connection, statement: &str) -> Vec<String> {
 }
 
 /// Tables that grow with what happened, and not with the configuration.
-const GROWING: [&str; 5] = ["outbox", "alert", "item", "attempt", "digest"];
+const GROWING: [&str; 7] = [
+    "outbox", "alert", "item", "attempt", "digest", "answer", "unusable",
+];
 
 /// Walking one of these is no scan: each holds only what waits, is under way, or is due.
 const SMALL: [&str; 6] = [

@@ -13,6 +13,7 @@ mod tests {
 
     const INGEST: &str = "watchalert-ingest.service";
     const SENDER: &str = "watchalert-sender.service";
+    const WARM: &str = "watchalert-warm.service";
     const TIMER: &str = "watchalert-ingest.timer";
 
     /// `[ingest] deadline` by default: what a tick allows itself.
@@ -35,7 +36,12 @@ mod tests {
             return;
         };
         assert_eq!(units.complaints(), "");
-        for (unit, secret) in [(INGEST, "cloud-key:"), (SENDER, "telegram-token:")] {
+        let secrets = [
+            (INGEST, "cloud-key:"),
+            (WARM, "cloud-key:"),
+            (SENDER, "telegram-token:"),
+        ];
+        for (unit, secret) in secrets {
             assert!(setting(&units.text(unit), "LoadCredential").starts_with(secret));
         }
     }
@@ -49,11 +55,11 @@ mod tests {
     }
 
     #[test]
-    fn both_services_are_locked_down() {
+    fn every_service_is_locked_down() {
         let Some(units) = Units::as_installed(str::to_owned) else {
             return;
         };
-        for unit in [INGEST, SENDER] {
+        for unit in [INGEST, WARM, SENDER] {
             let report = units.exposure(unit);
             assert!(report.status.success(), "{}", text_of(&report));
         }
@@ -108,6 +114,19 @@ mod tests {
     }
 
     #[test]
+    fn the_tick_wants_the_model_loaded_and_does_not_wait_for_it() {
+        let tick = read(INGEST);
+        assert!(setting(&tick, "Wants").contains(WARM));
+        assert!(!setting(&tick, "After").contains(WARM));
+        let warm = read(WARM);
+        let start = setting(&warm, "ExecStart");
+        let (_, limit) = start.split_once("warm --limit ").unwrap();
+        let limit = humantime::parse_duration(limit).unwrap();
+        assert!(duration(&warm, "TimeoutStartSec") > limit);
+        assert!(limit > TICK_DEADLINE);
+    }
+
+    #[test]
     fn a_second_tick_is_no_failure() {
         assert_eq!(
             setting(&read(INGEST), "SuccessExitStatus"),
@@ -146,7 +165,7 @@ mod tests {
                 .prefix("watchalert-units")
                 .tempdir()
                 .unwrap();
-            for unit in [INGEST, SENDER, TIMER] {
+            for unit in [INGEST, WARM, SENDER, TIMER] {
                 let text = change(&read(unit));
                 let text = text.replace("=/usr/bin/watchalert-", "=/bin/echo watchalert-");
                 fs::write(directory.path().join(unit), text).unwrap();
@@ -165,7 +184,7 @@ mod tests {
             let verdict = Command::new("systemd-analyze")
                 .env("SYSTEMD_UNIT_PATH", format!("{}:", here.display()))
                 .args(["verify", "--man=no"])
-                .args([INGEST, SENDER, TIMER].map(|unit| here.join(unit)))
+                .args([INGEST, WARM, SENDER, TIMER].map(|unit| here.join(unit)))
                 .output()
                 .unwrap();
             let said = text_of(&verdict);

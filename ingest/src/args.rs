@@ -21,7 +21,7 @@ Examples:
   watchalert-ingest --dry-run --alert-existing   the same for everything that the feeds hold now
   watchalert-ingest --dry-run --feed https://example.org/news.atom
                                                  try a feed before adding it
-  watchalert-ingest check                        is the configuration right?
+  watchalert-ingest check --live                 is the configuration right, and do the models answer?
 
 Exit codes: 0 done (feeds that failed included), 1 unexpected, 2 usage, 3 configuration,
 4 database, 5 already running."
@@ -66,12 +66,10 @@ pub enum Command {
     Run(Run),
     /// Check the configuration and list every problem in it
     #[command(
-        after_help = "Nothing is asked over the network. `watchalert-sender check --live` tries the channels,
-`watchalert-ingest --dry-run` the feeds."
+        after_help = "`watchalert-sender check --live` tries the channels, `watchalert-ingest --dry-run` the feeds."
     )]
     Check {
-        /// Refused, with a word on what to run instead: the ingest has nothing to try that
-        /// --dry-run does not
+        /// Also ask each model one question, in which no word of a feed stands
         #[arg(long)]
         live: bool,
     },
@@ -111,6 +109,12 @@ block to paste is printed.")]
         /// Print the list as JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Have Ollama load the model, and wait until it is there
+    Warm {
+        /// How long to wait
+        #[arg(long, value_name = "TIME", default_value = "15m", value_parser = humantime::parse_duration)]
+        limit: Duration,
     },
     /// Print completions for a shell
     #[command(hide = true)]

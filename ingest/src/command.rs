@@ -2,9 +2,11 @@
 
 use crate::args::{Args, Command, Feeds, Run};
 use crate::dry_run;
+use crate::live;
 use crate::operate::{explain, feeds};
 use crate::progress::Progress;
 use crate::run::{self, Options, Scene};
+use crate::warm;
 use clap::CommandFactory;
 use shared::Failure;
 use shared::config::{Config, Program};
@@ -12,10 +14,6 @@ use shared::platform::clock::Clock;
 use shared::platform::environment::Environment;
 use shared::platform::exit::{self, Exit};
 use std::io::{self, Write};
-
-/// Better than a "good" for what was not tried.
-const ELSEWHERE: &str = "the ingest has no --live check of its own: `watchalert-sender check --live` \
-                         tries the channels, `watchalert-ingest --dry-run` the feeds";
 
 /// What comes from outside.
 pub struct World {
@@ -39,17 +37,19 @@ pub async fn execute(args: Args, world: World, out: &mut dyn Write) -> Result<Ex
             let config = load(Program::Ingest)?;
             tick(config, asked, world, out).await?
         }
-        Command::Check { live: false } => {
+        Command::Check { live } => {
             let config = load(Program::Both)?;
-            let printed = config.print_summary(out);
-            printed.and_then(|()| {
-                writeln!(
-                    out,
-                    "(whether its channels work: watchalert-sender check --live)"
-                )
-            })
+            let (all_work, printed) = live::check(&config, live, out).await;
+            if !all_work {
+                exit::after_printing(printed).map_err(cannot_print)?;
+                return Ok(Exit::Unexpected);
+            }
+            printed
         }
-        Command::Check { live: true } => return Err(Failure::Usage(ELSEWHERE.to_owned())),
+        Command::Warm { limit } => {
+            let said = warm::run(&load(Program::Ingest)?, limit).await?;
+            writeln!(out, "{said}")
+        }
         Command::Explain { what, json } => {
             let config = load(Program::Ingest)?;
             explain::run(&what.join(" "), json, &config, world.clock.now(), out)?
@@ -65,8 +65,12 @@ pub async fn execute(args: Args, world: World, out: &mut dyn Write) -> Result<Ex
         }
         Command::Man => clap_mangen::Man::new(Args::command()).render(out),
     };
-    exit::after_printing(printed)
-        .map_err(|error| Failure::Unexpected(format!("cannot write to standard output: {error}")))
+    exit::after_printing(printed).map_err(cannot_print)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "map_err gives the value")]
+fn cannot_print(error: io::Error) -> Failure {
+    Failure::Unexpected(format!("cannot write to standard output: {error}"))
 }
 
 async fn tick(

@@ -77,6 +77,7 @@ fn feeds_to_try(scene: &Scene, options: &Options) -> Result<Vec<Feed>, Failure> 
             interval: scene.config.ingest.interval,
             quiet_after: scene.config.ingest.quiet_after,
             authorization: None,
+            cloud: true,
         }]),
         (_, configured) => configured,
     }
@@ -149,10 +150,12 @@ fn judge_one(scene: &Scene, planned: &Planned, parsed: &Parsed, item: &Item, rep
         feed_title: parsed.title.clone(),
         key: item.key.to_string(),
         entry: item.entry.clone(),
+        first_seen: scene.clock.now(),
     };
     let facts = Facts::of(&scene.config).about(&pending);
     let verdict = classify::judge(&pending.entry, &facts, &scene.config.rules);
     report.judged.count(verdict.severity);
+    report.judged_by.count(verdict.judge, false);
     let decision = enqueue::decide(&pending, &facts, verdict, &scene.config);
     report
         .alerts

@@ -7,6 +7,7 @@ use shared::config::Config;
 use shared::model::{Alert, DedupKey, Destination, Timestamp, Verdict};
 use shared::policy::edit::is_same_story;
 use shared::store::items::{self, Pending};
+use shared::store::models;
 use shared::store::outbox::{self, Enqueued, Owed};
 use shared::store::stories::{self, Told};
 use shared::store::{Db, StoreError};
@@ -17,6 +18,8 @@ pub struct Decision {
     pub item_id: i64,
     pub verdict: Verdict,
     pub owed: Option<Owed>,
+    /// A model had said so of the same words before.
+    pub remembered: bool,
 }
 
 /// What follows from `verdict`: pure.
@@ -38,6 +41,7 @@ pub fn decide(pending: &Pending, facts: &FeedFacts, verdict: Verdict, config: &C
         item_id: pending.id,
         verdict,
         owed,
+        remembered: false,
     }
 }
 
@@ -71,6 +75,7 @@ pub fn store(db: &Db, decision: &Decision, now: Timestamp) -> Result<usize, Stor
         None => (None, 0),
     };
     items::judged(db, decision.item_id, &decision.verdict, alert_id, now)?;
+    models::is_judged(db, decision.item_id)?;
     Ok(rows)
 }
 

@@ -3,6 +3,7 @@
 //! `run` is the tick, a straight line, read like a table of contents.
 
 pub mod args;
+mod asking;
 pub mod classify;
 pub mod command;
 pub mod dry_run;
@@ -11,7 +12,9 @@ pub mod feed;
 pub mod fetch;
 pub mod gather;
 mod heartbeat;
+mod judging;
 pub mod know;
+mod live;
 pub mod operate;
 mod panics;
 pub mod parsing;
@@ -24,4 +27,6 @@ pub mod route;
 pub mod run;
 mod seed;
 mod tell;
+mod telling;
 pub mod trouble;
+mod warm;

@@ -3,7 +3,7 @@
 use crate::fetch;
 use crate::plan::Planned;
 use serde::Serialize;
-use shared::model::Severity;
+use shared::model::{Judge, Severity};
 use shared::policy::text::{one_line, shorten};
 use shared::store::outbox::Owed;
 use std::fmt;
@@ -17,6 +17,7 @@ pub struct Report {
     pub feeds: Vec<FeedReport>,
     /// Items that were judged in this tick, also those an earlier one left behind.
     pub judged: Judged,
+    pub judged_by: JudgedBy,
     /// What became an alert, or, in a dry run, would have.
     pub alerts: Vec<AlertReport>,
     /// Rows that were enqueued.
@@ -63,6 +64,20 @@ pub struct Judged {
     pub ignore: usize,
 }
 
+/// Who judged how many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct JudgedBy {
+    pub rule: usize,
+    pub floor: usize,
+    pub model: usize,
+    pub cloud: usize,
+    /// What a model had said to the same words before.
+    pub cache: usize,
+    pub builtin: usize,
+    /// The built-in rules in place of a model.
+    pub unclassified: usize,
+}
+
 impl FeedReport {
     pub fn of(planned: &Planned, result: FeedResult) -> Self {
         Self {
@@ -77,6 +92,40 @@ impl FeedReport {
 impl FeedResult {
     pub fn brought_news(&self) -> bool {
         matches!(self, Self::Read { new, .. } if *new > 0)
+    }
+}
+
+impl JudgedBy {
+    pub fn count(&mut self, judge: Judge, remembered: bool) {
+        let count = match judge {
+            _ if remembered => &mut self.cache,
+            Judge::Rule => &mut self.rule,
+            Judge::Floor => &mut self.floor,
+            Judge::Builtin => &mut self.builtin,
+            Judge::Model => &mut self.model,
+            Judge::Cloud => &mut self.cloud,
+            Judge::Unclassified => &mut self.unclassified,
+        };
+        *count += 1;
+    }
+
+    /// Empty while no model is in it: then there is nothing to tell apart.
+    fn in_words(self) -> String {
+        if self.model + self.cloud + self.cache + self.unclassified == 0 {
+            return String::new();
+        }
+        listed(
+            " by",
+            &[
+                (self.rule, "rule"),
+                (self.floor, "floor"),
+                (self.model, "model"),
+                (self.cloud, "cloud"),
+                (self.cache, "cache"),
+                (self.builtin, "built-in rules"),
+                (self.unclassified, "built-in rules for want of a model"),
+            ],
+        )
     }
 }
 
@@ -191,7 +240,11 @@ impl fmt::Display for Report {
             ));
         }
         if self.judged.total() > 0 {
-            sums.push(self.judged.in_words());
+            sums.push(format!(
+                "{}{}",
+                self.judged.in_words(),
+                self.judged_by.in_words()
+            ));
         }
         if self.pending > 0 {
             sums.push(format!("{} still to be judged", self.pending));

@@ -1,12 +1,14 @@
 //! The tick, a straight line: heartbeat, schedule, judge what was left, gather and judge what each
-//! feed brings, judge the rest, tell, heartbeat.
+//! feed brings, let models judge what rules leave open, tell, heartbeat.
 
+use crate::asking::{Judged, Waiting};
 use crate::classify;
 use crate::classify::facts::Facts;
 use crate::enqueue::{self, Decision};
 use crate::fetch::{ClientOptions, FetchClient};
 use crate::gather::Gathering;
 use crate::heartbeat;
+use crate::judging::Judging;
 use crate::parsing::Parsing;
 use crate::plan::{self, Planned};
 use crate::progress::Progress;
@@ -14,6 +16,7 @@ use crate::reader::Reader;
 use crate::report::{AlertReport, Report};
 use crate::seed;
 use crate::tell;
+use crate::telling;
 use shared::Failure;
 use shared::config::{Config, Feed};
 use shared::platform::clock::Clock;
@@ -21,7 +24,8 @@ use shared::platform::doorbell;
 use shared::platform::lock::{Held, LockFile};
 use shared::store::feeds::{self, FeedState};
 use shared::store::items::{self, Pending};
-use shared::store::{Remedy, Store, StoreError, beside};
+use shared::store::models;
+use shared::store::{Db, Remedy, Store, StoreError, beside};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -66,8 +70,10 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
     let _lock = lock(&path)?;
     let store = Arc::new(Store::open(&path)?);
     heartbeat::started(&store, scene.clock.now()).await;
+    let deadline = start + scene.config.ingest.deadline;
     let mut tick = Tick {
-        deadline: start + scene.config.ingest.deadline,
+        deadline,
+        judging: Judging::of(&scene.config, &store, &scene.clock, deadline).await?,
         store,
         facts: Facts::of(&scene.config),
         scene,
@@ -79,6 +85,9 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
     tick.judge().await?;
     tick.gather(due, &options).await?;
     tick.judge().await?;
+    tick.hear_models().await?;
+    tick.give_up().await?;
+    tick.tell_of_models().await;
     tick.tell_what_was_seeded().await;
     tick.tell_of_feeds().await;
     tick.report.pending = tick.pending().await;
@@ -92,6 +101,7 @@ struct Tick {
     store: Arc<Store>,
     deadline: Instant,
     facts: Facts,
+    judging: Judging,
     /// Up to this item everything had its chance in this tick.
     judged_to: i64,
     /// That the database is held was said.
@@ -150,43 +160,87 @@ impl Tick {
         let concurrency = self.scene.config.ingest.concurrency;
         let mut gathering = Gathering::new(reader, due, concurrency, self.scene.progress);
         let mut reports = BTreeMap::new();
-        while let Some(gathered) = gathering.next().await? {
-            let report = gathered.read.report;
-            let brought_news = report.result.brought_news();
-            reports.insert(gathered.place, report);
-            if brought_news {
-                self.judge().await?;
+        loop {
+            tokio::select! {
+                gathered = gathering.next() => {
+                    let Some(gathered) = gathered? else { break };
+                    let report = gathered.read.report;
+                    let brought_news = report.result.brought_news();
+                    reports.insert(gathered.place, report);
+                    if brought_news {
+                        self.judge().await?;
+                    }
+                }
+                Some(judged) = self.judging.next(), if self.judging.is_busy() => {
+                    self.enqueue_judged(vec![judged]).await?;
+                }
             }
         }
         self.report.feeds = reports.into_values().collect();
         Ok(())
     }
 
-    /// Judges what waits and enqueues what matters: one batch always, more until the deadline.
+    /// Judges by rules what waits, and enqueues what matters: one batch always, more until the
+    /// deadline. What the rules leave open waits for a model.
     async fn judge(&mut self) -> Result<(), Failure> {
         loop {
             let after = self.judged_to;
-            let batch = self
-                .store
-                .read(move |db| items::pending(db, after, BATCH))
-                .await?;
-            let Some(last) = batch.last() else {
+            let batch = self.store.read(move |db| batch(db, after)).await?;
+            let Some((last, _)) = batch.last() else {
                 return Ok(());
             };
             self.judged_to = last.id;
-            let decisions = batch.iter().map(|pending| self.decide(pending)).collect();
+            let decided = batch
+                .into_iter()
+                .filter_map(|(pending, unusable)| self.decide(pending, unusable));
+            let decisions = decided.collect();
             let held = self.enqueue(decisions).await?;
-            doorbell::ring(&beside(self.store.path(), ".bell"));
             if held || Instant::now() >= self.deadline {
                 return Ok(());
             }
         }
     }
 
-    fn decide(&self, pending: &Pending) -> Decision {
-        let facts = self.facts.about(pending);
-        let verdict = classify::judge(&pending.entry, &facts, &self.scene.config.rules);
-        enqueue::decide(pending, &facts, verdict, &self.scene.config)
+    /// `None`: a model is asked.
+    fn decide(&mut self, pending: Pending, unusable: u32) -> Option<Decision> {
+        let facts = self.facts.about(&pending);
+        let ruling = classify::rule(&pending.entry, &facts, &self.scene.config.rules);
+        if ruling.open.is_some() && self.judging.is_for(&facts) {
+            self.judging.add(Waiting {
+                pending,
+                facts,
+                ruling,
+                unusable,
+            });
+            return None;
+        }
+        let config = &self.scene.config;
+        Some(enqueue::decide(&pending, &facts, ruling.verdict, config))
+    }
+
+    /// Feeds are read: until the deadline only models are waited for.
+    async fn hear_models(&mut self) -> Result<(), Failure> {
+        while let Some(judged) = self.judging.next().await {
+            self.enqueue_judged(vec![judged]).await?;
+        }
+        Ok(())
+    }
+
+    /// What has waited for a model for too long.
+    async fn give_up(&mut self) -> Result<(), Failure> {
+        let given_up = self.judging.give_up();
+        self.enqueue_judged(given_up).await
+    }
+
+    async fn enqueue_judged(&mut self, judged: Vec<Judged>) -> Result<(), Failure> {
+        let config = &self.scene.config;
+        let decided = judged.into_iter().map(|judged| Decision {
+            remembered: judged.remembered,
+            ..enqueue::decide(&judged.pending, &judged.facts, judged.verdict, config)
+        });
+        let decisions = decided.collect();
+        // Held: the item has no verdict yet, and the next tick asks again, or remembers.
+        self.enqueue(decisions).await.map(drop)
     }
 
     /// Each decision is a job of its own, committed together: one that is refused costs no other.
@@ -229,14 +283,27 @@ impl Tick {
                 "somebody holds the database: what is left is judged later, or by the next tick"
             );
         }
+        doorbell::ring(&beside(self.store.path(), ".bell"));
         Ok(held)
     }
 
     fn count(&mut self, decision: &Decision, rows: usize) {
         self.report.judged.count(decision.verdict.severity);
+        let by = &mut self.report.judged_by;
+        by.count(decision.verdict.judge, decision.remembered);
         self.report.deliveries += rows;
         if let Some(owed) = decision.owed.as_ref().filter(|_| rows > 0) {
             self.report.alerts.push(AlertReport::of(owed));
+        }
+    }
+
+    async fn tell_of_models(&mut self) {
+        let now = self.scene.clock.now();
+        for fared in self.judging.settle(now) {
+            match telling::tell(&self.store, &self.scene.config, fared, now).await {
+                Ok(rows) => self.report.deliveries += rows,
+                Err(error) => tracing::warn!("how a model fares is not recorded: {error}"),
+            }
         }
     }
 
@@ -267,6 +334,17 @@ impl Tick {
         let counted = self.store.read(items::count_pending).await;
         counted.unwrap_or_default()
     }
+}
+
+/// The oldest items without a verdict, each with how many answers to it were no use.
+fn batch(db: &Db, after: i64) -> Result<Vec<(Pending, u32)>, StoreError> {
+    let pending = items::pending(db, after, BATCH)?.into_iter();
+    pending
+        .map(|pending| {
+            let unusable = models::unusable(db, pending.id)?;
+            Ok((pending, unusable))
+        })
+        .collect()
 }
 
 /// One tick for each database.

@@ -64,6 +64,27 @@ CREATE TABLE heartbeat(
   name TEXT PRIMARY KEY, started_at REAL, finished_at REAL, report TEXT
 ) STRICT, WITHOUT ROWID;
 
+-- The models that judge: how they fare, what was told of that, and what was asked of the cloud.
+CREATE TABLE model(
+  name      TEXT PRIMARY KEY CHECK(name IN('ollama','cloud')),
+  failures  INTEGER NOT NULL DEFAULT 0,        -- in a row
+  trouble   TEXT, trouble_since REAL,          -- what a person was told; NULL: it works, or nobody was told
+  seconds   REAL,                              -- that a request takes, on average
+  day       INTEGER NOT NULL DEFAULT 0,        -- the day (UTC, since 1970) of
+  requests  INTEGER NOT NULL DEFAULT 0         -- so many requests
+) STRICT, WITHOUT ROWID;
+INSERT INTO model(name) VALUES('ollama'),('cloud');
+
+-- What a model said to a prompt: the same words are not asked about twice.
+CREATE TABLE answer(
+  prompt TEXT PRIMARY KEY,                     -- a hash of the whole prompt and of the model's name
+  answer TEXT NOT NULL, judge TEXT NOT NULL, made_at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX answer_made ON answer(made_at);
+
+-- Answers to an item that could not be used: it is asked about with fewer words each time.
+CREATE TABLE unusable(item_id INTEGER PRIMARY KEY REFERENCES item(id) ON DELETE CASCADE, answers INTEGER NOT NULL) STRICT;
+
 CREATE VIEW feeds AS
   SELECT id, coalesce(title,'') AS title, url,
          CASE WHEN paused_at IS NOT NULL AND coalesce(paused_until>unixepoch(),1) THEN 'paused'

@@ -152,8 +152,7 @@ pub(super) const RULES: &[Rule] = &[
         inside: EVERYWHERE,
         except: &[
             "ingest/src/fetch",
-            "ingest/src/classify/ollama",
-            "ingest/src/classify/cloud",
+            "ingest/src/classify/wire",
             "sender/src/channel",
             "shared/src/platform/http",
         ],

@@ -12,6 +12,8 @@ pub struct FeedFacts {
     pub url: String,
     /// The user's own.
     pub tags: Vec<String>,
+    /// Whether a cloud model may read what it says. No, of a feed that has left the configuration.
+    pub cloud: bool,
 }
 
 /// The feeds of the configuration, by URL.
@@ -25,6 +27,7 @@ impl Facts {
                 name: feed.name.clone().unwrap_or_default(),
                 url: feed.url.to_string(),
                 tags: feed.tags.clone(),
+                cloud: feed.cloud,
             };
             (feed.url.to_string(), facts)
         });

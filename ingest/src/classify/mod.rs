@@ -1,12 +1,28 @@
-//! How much an entry matters, by rules alone: the user's, the built-in floor, the built-in lists.
+//! How much an entry matters: the user's rules, the built-in floor, the built-in lists, and, for what
+//! the first two leave open, a model.
 
+pub mod answer;
+mod anthropic;
 mod builtin;
 pub mod facts;
+mod fare;
+mod fault;
 mod floor;
+pub mod model;
+mod ollama;
+mod openai;
 mod plain;
+pub mod prompt;
 mod rules;
+mod ruling;
+mod wait;
+mod wire;
 
 pub use facts::FeedFacts;
+pub use fare::{Fare, News};
+pub use fault::{Fault, FaultKind};
+pub use ruling::Ruling;
+pub use wait::{Waits, places_in_time};
 
 use crate::panics::caught;
 use shared::config::{Adjust, Rule};
@@ -23,30 +39,36 @@ struct Opinion {
     judge: Judge,
 }
 
-/// Judges an entry: the first rule that matches, then the floor, then the built-in lists.
+/// Judges an entry by rules alone: the first rule that matches, then the floor, then the built-in
+/// lists.
 ///
 /// The floor (known to be exploited, CVSS of 9 and more) beats a rule that drops or lowers, unless
 /// that rule says otherwise. A rule's category always stands. Rules that panic cost a look of a
 /// person, never a tick.
 pub fn judge(entry: &Entry, feed: &FeedFacts, rules: &[Rule]) -> Verdict {
+    rule(entry, feed, rules).verdict
+}
+
+/// The same, and what of it a model may decide in their place.
+pub fn rule(entry: &Entry, feed: &FeedFacts, rules: &[Rule]) -> Ruling {
     or_by_a_person(entry, || by_rules(entry, feed, rules))
 }
 
 /// Fails open: an item that the rules cannot judge is told, and says that nobody judged it.
-fn or_by_a_person(entry: &Entry, judge: impl FnOnce() -> Verdict) -> Verdict {
+fn or_by_a_person(entry: &Entry, judge: impl FnOnce() -> Ruling) -> Ruling {
     caught(judge).unwrap_or_else(|words| {
         tracing::error!(title = entry.title, "the rules failed on an item: {words}");
-        Verdict {
+        Ruling::closed(Verdict {
             severity: Severity::Normal,
             category: Category::Other,
             summary: String::new(),
             reason: format!("the rules failed on this item: {words}; please judge it yourself"),
             judge: Judge::Builtin,
-        }
+        })
     })
 }
 
-fn by_rules(entry: &Entry, feed: &FeedFacts, rules: &[Rule]) -> Verdict {
+fn by_rules(entry: &Entry, feed: &FeedFacts, rules: &[Rule]) -> Ruling {
     let rule = rules
         .iter()
         .find(|rule| rules::matches(&rule.matches, entry, feed));
@@ -54,13 +76,14 @@ fn by_rules(entry: &Entry, feed: &FeedFacts, rules: &[Rule]) -> Verdict {
         Some(rule) => by_rule(rule, entry, feed),
         None => unruled(entry, feed),
     };
-    Verdict {
+    let verdict = Verdict {
         severity: opinion.severity,
         category: opinion.category,
         summary: summary(entry),
         reason: opinion.reason,
         judge: opinion.judge,
-    }
+    };
+    Ruling::of(rule, verdict)
 }
 
 fn by_rule(rule: &Rule, entry: &Entry, feed: &FeedFacts) -> Opinion {

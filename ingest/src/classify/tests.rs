@@ -130,6 +130,7 @@ fn a_feed_about_one_thing_gives_its_category() {
         name: String::new(),
         url: url.to_owned(),
         tags: vec![tag.to_owned()],
+        cloud: false,
     };
     for (tag, url, category) in [
         ("Security", "", Category::Vulnerability),
@@ -316,7 +317,12 @@ fn the_sample_feeds_show_every_severity() {
 #[test]
 fn rules_that_panic_leave_the_item_to_a_person() {
     let hit = entry("Server actively exploited");
-    let verdict = or_by_a_person(&hit, || panic!("index out of\nbounds"));
+    let ruling = or_by_a_person(&hit, || panic!("index out of\nbounds"));
+    assert_eq!(
+        ruling.open, None,
+        "no model is asked in place of the person"
+    );
+    let verdict = ruling.verdict;
     assert_eq!(
         (verdict.severity, verdict.category, verdict.judge),
         (Severity::Normal, Category::Other, Judge::Builtin)
@@ -329,5 +335,6 @@ fn rules_that_panic_leave_the_item_to_a_person() {
         "{reason}"
     );
     let sound = || by_rules(&hit, &FeedFacts::default(), &[]);
-    assert_eq!(or_by_a_person(&hit, sound).severity, Severity::Critical);
+    let verdict = or_by_a_person(&hit, sound).verdict;
+    assert_eq!(verdict.severity, Severity::Critical);
 }

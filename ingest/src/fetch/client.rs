@@ -160,7 +160,7 @@ fn builder(options: &ClientOptions) -> ClientBuilder {
 }
 
 /// Both the second client of a process and its other users of TLS find the provider installed.
-fn install_crypto() {
+pub(crate) fn install_crypto() {
     if rustls::crypto::ring::default_provider()
         .install_default()
         .is_err()

@@ -14,6 +14,7 @@ mod redirect;
 mod room;
 pub mod schedule;
 
+pub(crate) use client::install_crypto;
 pub use client::{ClientOptions, FetchClient};
 pub use fault::{FaultKind, FetchFault, shown};
 pub use room::Body;

@@ -6,7 +6,7 @@ use super::ingest::Ingest;
 use super::opml::{self, Outline};
 use super::reader::{Read, Section};
 use super::secret::{self, Program, SecretFile};
-use super::value::{DAY, MINUTE, TEN_YEARS, duration, text};
+use super::value::{DAY, MINUTE, TEN_YEARS, duration, flag, text};
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -26,6 +26,8 @@ pub struct Feed {
     pub quiet_after: Duration,
     /// Sent as the Authorization header.
     pub authorization: Option<SecretFile>,
+    /// Whether a cloud model may read what it says; yes by default.
+    pub cloud: bool,
 }
 
 pub(super) fn read_all(
@@ -99,6 +101,7 @@ fn of_outline(outline: &Outline, ingest: &Ingest, around: &Surroundings<'_>) -> 
         interval: ingest.interval,
         quiet_after: ingest.quiet_after,
         authorization: None,
+        cloud: true,
     })
 }
 
@@ -116,6 +119,9 @@ fn read(section: &mut Section<'_>, ingest: &Ingest, around: &Surroundings<'_>) -
         .get("quiet_after", duration(DAY..=TEN_YEARS))
         .unwrap_or(ingest.quiet_after);
     let authorization = secret::read(section, "authorization_file", Program::Ingest, around);
+    // A value that is refused keeps the feed's words at home.
+    let cloud = section.get("cloud", flag);
+    let cloud = cloud.unwrap_or_else(|| !section.has("cloud"));
     let url = url?;
     if authorization.is_some() && url.scheme() == "file" {
         section.refuse(
@@ -130,6 +136,7 @@ fn read(section: &mut Section<'_>, ingest: &Ingest, around: &Surroundings<'_>) -
         interval,
         quiet_after,
         authorization,
+        cloud,
     })
 }
 

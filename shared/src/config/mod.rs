@@ -6,6 +6,7 @@
 
 mod address;
 mod channel;
+mod classify;
 mod error;
 mod feed;
 mod ingest;
@@ -19,6 +20,7 @@ mod telegram;
 mod value;
 
 pub use channel::{Channel, ChannelKind};
+pub use classify::{Classify, Cloud, CloudApi, Ollama};
 pub use error::{ConfigError, Place, Problem};
 pub use feed::Feed;
 pub use ingest::Ingest;
@@ -46,6 +48,7 @@ pub struct Config {
     /// The database; `/var/lib/watchalert/state.db` by default.
     pub state_path: PathBuf,
     pub ingest: Ingest,
+    pub classify: Classify,
     /// Those of `[[feed]]`, then those of the OPML file.
     pub feeds: Vec<Feed>,
     /// Where more feeds are listed; the file may not be there yet.
@@ -156,6 +159,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
     let state_path = read_state_path(&mut root, around);
     let outbox = read_outbox(&mut root);
     let ingest = ingest::read(&mut root);
+    let classify = classify::read(&mut root, &ingest, around);
     let mut feeds = feed::read_all(&mut root, &ingest, around);
     let opml = read_opml(&mut root, around);
     let rules = rule::read_all(&mut root);
@@ -173,6 +177,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
         timezone,
         state_path,
         ingest,
+        classify,
         feeds,
         opml,
         rules,

@@ -97,7 +97,7 @@ fn holds_token(text: &str) -> bool {
         || is_token(&Secret::from(text.to_owned()))
 }
 
-fn is_loopback(url: &Url) -> bool {
+pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),

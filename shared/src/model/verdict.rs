@@ -149,11 +149,24 @@ pub enum Judge {
     Rule,
     /// The floor under which nothing that is known to be exploited can fall.
     Floor,
-    /// The built-in rules, when no model is configured or none answers.
+    /// The built-in rules, when no model is configured.
     Builtin,
+    /// The model that Ollama runs.
+    Model,
+    /// The model in the cloud, while Ollama cannot be reached.
+    Cloud,
+    /// The built-in rules in place of a model that gave no answer in time: at least normal.
+    Unclassified,
 }
 
-named!(Judge { Rule => "rule", Floor => "floor", Builtin => "builtin" });
+named!(Judge {
+    Rule => "rule",
+    Floor => "floor",
+    Builtin => "builtin",
+    Model => "model",
+    Cloud => "cloud",
+    Unclassified => "unclassified",
+});
 
 /// What was decided about one item, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -186,13 +186,15 @@ pub struct Pending {
     pub feed_title: Option<String>,
     pub key: String,
     pub entry: Entry,
+    pub first_seen: Timestamp,
 }
 
 /// The oldest items without a verdict behind the item `after`, also those that an earlier tick
 /// left behind.
 pub fn pending(db: &Db, after: i64, limit: u32) -> Result<Vec<Pending>, StoreError> {
     const PENDING: &str = "\
-SELECT item.id,feed_id,feed.url,feed.title,dedup_key,item.title,summary,link,guid,tags,published_at
+SELECT item.id,feed_id,feed.url,feed.title,dedup_key,item.title,summary,link,guid,tags,published_at,
+       first_seen_at
   FROM item JOIN feed ON feed.id=feed_id WHERE state='pending' AND item.id>:after
  ORDER BY item.id LIMIT :limit";
     let mut statement = db.prepare_cached(PENDING)?;
@@ -227,6 +229,7 @@ fn pending_row(row: &Row<'_>) -> rusqlite::Result<Pending> {
             tags: serde_json::from_str(&tags).unwrap_or_default(),
             published: published.map(Timestamp::from_unix_seconds),
         },
+        first_seen: Timestamp::from_unix_seconds(row.get(11)?),
     })
 }
 

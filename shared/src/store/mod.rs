@@ -15,6 +15,7 @@ pub mod items;
 pub mod journal;
 mod known;
 mod migrate;
+pub mod models;
 mod open;
 pub mod outbox;
 mod pool;

@@ -49,10 +49,14 @@ pub struct FeedServer {
     thread: Option<JoinHandle<()>>,
 }
 
+/// What a path is answered that was not set.
+type Answering = Box<dyn FnMut(&Request) -> Reply + Send>;
+
 /// What the server answers and what it was asked.
 #[derive(Default)]
 struct Book {
     routes: HashMap<String, Reply>,
+    otherwise: Option<Answering>,
     requests: Vec<Request>,
 }
 
@@ -91,6 +95,11 @@ impl FeedServer {
         locked(&self.book).routes.insert(path.to_owned(), reply);
     }
 
+    /// Asks this about every path that was not set.
+    pub fn answer_by(&self, answer: impl FnMut(&Request) -> Reply + Send + 'static) {
+        locked(&self.book).otherwise = Some(Box::new(answer));
+    }
+
     /// All requests so far, in the order in which they came.
     pub fn requests(&self) -> Vec<Request> {
         locked(&self.book).requests.clone()
@@ -119,8 +128,12 @@ impl Drop for FeedServer {
 impl Book {
     /// Notes the request down and looks its answer up.
     fn ask(&mut self, request: Request) -> Reply {
-        let reply = self.routes.get(&request.path).cloned();
-        let reply = reply.unwrap_or_else(|| Reply::status(404)).to(&request);
+        let reply = match (self.routes.get(&request.path), &mut self.otherwise) {
+            (Some(reply), _) => reply.clone(),
+            (None, Some(answer)) => answer(&request),
+            (None, None) => Reply::status(404),
+        };
+        let reply = reply.to(&request);
         self.requests.push(request);
         reply
     }

@@ -1,0 +1,206 @@
+//! Ollama: is it there, has it the model, what does it say. Requests and answers are ollama-rs's types;
+//! our own wire carries them, since its client bounds no body and forgets the status and why an answer
+//! ended.
+
+use super::answer;
+use super::fault::{Fault, FaultKind, said};
+use super::prompt::Prompt;
+use super::wire::{Reply, Wire};
+use ollama_rs::generation::chat::request::ChatMessageRequest;
+use ollama_rs::generation::chat::{ChatMessage, ChatMessageResponse};
+use ollama_rs::generation::parameters::{FormatType, JsonStructure, KeepAlive, TimeUnit};
+use ollama_rs::models::ModelOptions;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use shared::config;
+use std::time::Duration;
+use url::Url;
+
+/// Decides for a whole tick whether it can be reached.
+const PROBE: Duration = Duration::from_secs(5);
+
+/// Holds the longest prompt in any script, and its answer. Without it the default of a model's file
+/// would cut a prompt in silence.
+const CONTEXT: u64 = 4096;
+/// A model that repeats itself for ever is cut here.
+const MOST_TOKENS: u16 = 400;
+
+#[derive(Clone, Debug)]
+pub(super) struct Ollama {
+    pub(super) wire: Wire,
+    pub(super) settings: config::Ollama,
+}
+
+impl Ollama {
+    /// Its version.
+    ///
+    /// # Errors
+    /// `Unreachable`, also when the answer does not come in time; anything else says that it is there.
+    pub(super) async fn probe(&self) -> Result<String, Fault> {
+        let reply = self.wire.get(&self.url("api/version")?, PROBE).await;
+        let reply = reply.map_err(|fault| match fault.kind {
+            FaultKind::Timeout => Fault {
+                kind: FaultKind::Unreachable,
+                ..fault
+            },
+            _ => fault,
+        })?;
+        let version: Value = parsed(&reply)?;
+        let version = version.get("version").and_then(Value::as_str);
+        let none = || Fault::new(FaultKind::Rejected, "it answers, but names no version");
+        version.map(str::to_owned).ok_or_else(none)
+    }
+
+    /// What the model says to `prompt`, as text.
+    pub(super) async fn ask(&self, prompt: &Prompt, limit: Duration) -> Result<String, Fault> {
+        let messages = vec![
+            ChatMessage::system(prompt.system.clone()),
+            ChatMessage::user(prompt.user.clone()),
+        ];
+        let format: JsonStructure = serde_json::from_value(answer::schema())
+            .map_err(|error| Fault::new(FaultKind::Rejected, error))?;
+        let request = self
+            .request(messages)
+            .format(FormatType::StructuredJson(Box::new(format)))
+            .options(
+                ModelOptions::default()
+                    .num_ctx(CONTEXT)
+                    .num_predict(MOST_TOKENS.into())
+                    .temperature(0.0)
+                    .seed(1),
+            );
+        let reply = self.post("api/chat", &json!(request), limit).await?;
+        text_of(&reply)
+    }
+
+    /// Loads the model into memory, and waits until it is there.
+    pub(super) async fn load(&self, limit: Duration) -> Result<(), Fault> {
+        let request = self.request(Vec::new());
+        let reply = self.post("api/chat", &json!(request), limit).await?;
+        parsed::<Value>(&reply).map(drop)
+    }
+
+    /// Whether the model was pulled.
+    pub(super) async fn look_for_model(&self) -> Result<(), Fault> {
+        let body = json!({"model": self.settings.model});
+        let reply = self.post("api/show", &body, PROBE).await?;
+        parsed::<Value>(&reply).map(drop)
+    }
+
+    fn request(&self, messages: Vec<ChatMessage>) -> ChatMessageRequest {
+        let keep_alive = KeepAlive::Until {
+            time: self.settings.keep_alive.as_secs(),
+            unit: TimeUnit::Seconds,
+        };
+        ChatMessageRequest::new(self.settings.model.clone(), messages).keep_alive(keep_alive)
+    }
+
+    async fn post(&self, path: &str, body: &Value, limit: Duration) -> Result<Reply, Fault> {
+        let url = self.url(path)?;
+        self.wire.post(&url, &[], body, limit).await
+    }
+
+    fn url(&self, path: &str) -> Result<Url, Fault> {
+        let joined = self.settings.url.join(path);
+        joined.map_err(|error| Fault::new(FaultKind::Rejected, error))
+    }
+}
+
+/// What ollama-rs reads, and why the answer ended.
+#[derive(Deserialize)]
+struct Said {
+    #[serde(flatten)]
+    response: ChatMessageResponse,
+    done_reason: Option<String>,
+}
+
+fn text_of(reply: &Reply) -> Result<String, Fault> {
+    let said: Said = parsed(reply)?;
+    let counted = said.response.final_data.as_ref();
+    let is_cut = said.done_reason.as_deref() == Some("length")
+        || counted.is_some_and(|data| data.eval_count >= u64::from(MOST_TOKENS));
+    if is_cut {
+        let what = format!("cut off after {MOST_TOKENS} tokens");
+        return Err(Fault::new(FaultKind::BadOutput, what));
+    }
+    if !said.response.done {
+        return Err(Fault::new(
+            FaultKind::BadOutput,
+            "the answer is not finished",
+        ));
+    }
+    Ok(said.response.message.content)
+}
+
+/// A reply of status 200 may still carry an error.
+fn parsed<T: for<'de> Deserialize<'de>>(reply: &Reply) -> Result<T, Fault> {
+    if reply.status != 200 {
+        return Err(Fault::of_status(reply.status, &reply.body));
+    }
+    serde_json::from_slice(&reply.body).map_err(|error| {
+        let what = format!("{error}: {}", said(&reply.body));
+        Fault::new(FaultKind::BadOutput, what)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(status: u16, body: &str) -> Reply {
+        Reply {
+            status,
+            body: body.as_bytes().to_vec(),
+        }
+    }
+
+    fn chat(content: &str, done_reason: &str, tokens: u64) -> Reply {
+        let body = json!({
+            "model": "m", "created_at": "2026-11-30T08:00:00Z", "done": true, "done_reason": done_reason,
+            "message": {"role": "assistant", "content": content},
+            "total_duration": 1, "load_duration": 1, "prompt_eval_count": 200,
+            "prompt_eval_duration": 1, "eval_count": tokens, "eval_duration": 1,
+        });
+        reply(200, &body.to_string())
+    }
+
+    #[test]
+    fn the_text_of_a_whole_answer_is_handed_on_as_it_came() {
+        assert_eq!(
+            text_of(&chat("{\"a\":1}", "stop", 12)),
+            Ok("{\"a\":1}".to_owned())
+        );
+    }
+
+    #[test]
+    fn an_answer_that_was_cut_or_is_none_is_bad_output() {
+        for (reply, detail) in [
+            (chat("{\"sev", "length", 400), "cut off after 400 tokens"),
+            (chat("{\"sev", "stop", 400), "cut off after 400 tokens"),
+            (chat("   ", "length", 7), "cut off"),
+            (reply(200, "{\"model\":\"m\",\"crea"), "EOF"),
+            (reply(200, "<html>Welcome</html>"), "Welcome"),
+            (
+                reply(
+                    200,
+                    "{\"error\":\"an error was encountered while running the model\"}",
+                ),
+                "encountered",
+            ),
+            (reply(200, ""), "EOF"),
+        ] {
+            let fault = text_of(&reply).unwrap_err();
+            assert_eq!(fault.kind, FaultKind::BadOutput);
+            assert!(fault.detail.contains(detail), "{fault}");
+        }
+    }
+
+    #[test]
+    fn the_schema_reaches_the_wire_whole() {
+        let format: JsonStructure = serde_json::from_value(answer::schema()).unwrap();
+        assert_eq!(
+            json!(FormatType::StructuredJson(Box::new(format))),
+            answer::schema()
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! Any endpoint that speaks OpenAI's `chat/completions`:
+//! <https://platform.openai.com/docs/api-reference/chat>.
+
+use super::answer;
+use super::fault::{Fault, FaultKind, said};
+use super::prompt::Prompt;
+use super::wire::{Header, Reply, Wire};
+use serde_json::{Value, json};
+use shared::config::{Cloud, Secret};
+use std::time::Duration;
+
+const MOST_TOKENS: u32 = 400;
+
+pub(super) async fn ask(
+    wire: &Wire,
+    cloud: &Cloud,
+    key: &Secret,
+    prompt: &Prompt,
+    limit: Duration,
+) -> Result<String, Fault> {
+    let url = cloud.url.join("chat/completions");
+    let url = url.map_err(|error| Fault::new(FaultKind::Rejected, error))?;
+    let headers = [Header::Key("authorization", "Bearer ", key)];
+    let reply = wire
+        .post(&url, &headers, &request(cloud, prompt), limit)
+        .await?;
+    text_of(&reply)
+}
+
+fn request(cloud: &Cloud, prompt: &Prompt) -> Value {
+    json!({
+        "model": cloud.model,
+        "messages": [
+            {"role": "system", "content": prompt.system},
+            {"role": "user", "content": prompt.user},
+        ],
+        "temperature": 0,
+        "max_tokens": MOST_TOKENS,
+        "response_format": {"type": "json_schema", "json_schema": {
+            "name": "verdict", "strict": true, "schema": answer::schema(),
+        }},
+    })
+}
+
+fn text_of(reply: &Reply) -> Result<String, Fault> {
+    if reply.status != 200 {
+        return Err(Fault::of_status(reply.status, &reply.body));
+    }
+    let bad = |why: &str| {
+        Fault::new(
+            FaultKind::BadOutput,
+            format!("{why}: {}", said(&reply.body)),
+        )
+    };
+    let json: Value =
+        serde_json::from_slice(&reply.body).map_err(|error| bad(&error.to_string()))?;
+    let choice = json.pointer("/choices/0");
+    let choice = choice.ok_or_else(|| bad("no choice in the answer"))?;
+    match choice.get("finish_reason").and_then(Value::as_str) {
+        Some("length") => return Err(bad("cut off at its token limit")),
+        Some("content_filter") => return Err(bad("withheld by the provider's filter")),
+        _ => {}
+    }
+    let text = choice.pointer("/message/content").and_then(Value::as_str);
+    text.map(str::to_owned)
+        .ok_or_else(|| bad("no text in the answer"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(status: u16, body: &str) -> Result<String, FaultKind> {
+        let body = body.as_bytes().to_vec();
+        text_of(&Reply { status, body }).map_err(|fault| fault.kind)
+    }
+
+    #[test]
+    fn each_reply_is_a_text_or_has_its_cause() {
+        let choice = |finish: &str| {
+            format!(
+                r#"{{"choices":[{{"finish_reason":"{finish}","message":{{"content":"{{}}"}}}}]}}"#
+            )
+        };
+        assert_eq!(read(200, &choice("stop")), Ok("{}".to_owned()));
+        for (status, body, kind) in [
+            (200, choice("length"), FaultKind::BadOutput),
+            (200, choice("content_filter"), FaultKind::BadOutput),
+            (
+                200,
+                r#"{"choices":[{"message":{"refusal":"no","content":null}}]}"#.to_owned(),
+                FaultKind::BadOutput,
+            ),
+            (200, r#"{"choices":[]}"#.to_owned(), FaultKind::BadOutput),
+            (200, "<html>".to_owned(), FaultKind::BadOutput),
+            (401, String::new(), FaultKind::Rejected),
+            (429, String::new(), FaultKind::Busy),
+            (502, String::new(), FaultKind::Unreachable),
+        ] {
+            assert_eq!(read(status, &body), Err(kind), "{status} {body}");
+        }
+    }
+}
