@@ -29,24 +29,19 @@ impl Planned {
 
     /// One that is gone for good is asked now and then all the same: nothing latches.
     pub fn interval(&self) -> Duration {
-        match self.state.gone {
-            true => self.feed.interval.max(WEEK),
-            false => self.feed.interval,
+        if self.state.gone_at.is_some() {
+            self.feed.interval.max(WEEK)
+        } else {
+            self.feed.interval
         }
     }
 
     /// When it is due; `None`: not before a person resumes it.
     pub fn due(&self, now: Timestamp, chance: f64) -> Option<Due> {
-        let paused = match (self.state.paused, self.state.paused_until) {
-            (true, None) => return None,
-            (true, Some(until)) => {
-                if until > now {
-                    Due::At(until)
-                } else {
-                    Due::Now
-                }
-            }
-            (false, _) => Due::Now,
+        let paused = match (self.state.paused_at, self.state.paused_until) {
+            (Some(_), None) => return None,
+            (Some(_), Some(until)) if until > now => Due::At(until),
+            _ => Due::Now,
         };
         let state = schedule::FeedState {
             interval: self.interval(),

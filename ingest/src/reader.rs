@@ -138,10 +138,10 @@ impl Reader {
         let (id, retry_at) = (planned.state.id, trouble.retry_at);
         let write = self.write(move |db, now| {
             feeds::failed(db, id, &trouble.error, retry_at, now)?;
-            match trouble.gone {
-                true => health::gone(db, id, now),
-                false => Ok(()),
+            if trouble.gone {
+                health::gone(db, id, now)?;
             }
+            Ok(())
         });
         let feed = planned.name();
         match write.await {

@@ -325,7 +325,7 @@ impl Tick {
                 doorbell::ring(&beside(self.store.path(), ".bell"));
             }
             Err(error) => {
-                tracing::warn!("what happened to feeds is told by the next tick: {error}")
+                tracing::warn!("what happened to feeds is told by the next tick: {error}");
             }
         }
     }

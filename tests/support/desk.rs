@@ -104,14 +104,12 @@ impl Default for Desk {
 
 /// An RSS feed that calls itself `News of PATH`.
 pub fn rss(path: &str, entries: &[(&str, &str)]) -> String {
-    let items: String = entries
-        .iter()
-        .map(|(guid, title)| {
-            format!(
-                "<item><guid isPermaLink=\"false\">{guid}</guid><link>https://example.org/{guid}</link><title>{title}</title></item>"
-            )
-        })
-        .collect();
+    let mut items = String::new();
+    for (guid, title) in entries {
+        items += &format!(
+            "<item><guid isPermaLink=\"false\">{guid}</guid><link>https://example.org/{guid}</link><title>{title}</title></item>"
+        );
+    }
     format!(
         "<rss version=\"2.0\"><channel><title>News of {path}</title><link>https://example.org/</link><description>d</description>{items}</channel></rss>"
     )

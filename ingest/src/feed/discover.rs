@@ -39,7 +39,7 @@ impl Tag {
             "title" => &mut self.title,
             _ => return,
         };
-        *place = String::from_utf8_lossy(value).trim().to_owned();
+        String::from_utf8_lossy(value).trim().clone_into(place);
     }
 
     fn names_a_feed(&self) -> bool {

@@ -271,50 +271,48 @@ fn known(seen: &Seen, local: &dyn Fn(Timestamp) -> String) -> String {
 }
 
 fn of_alert(alert: &Alert, own: bool, local: &dyn Fn(Timestamp) -> String) -> String {
-    let mut text = format!(
-        "#{} {}, {}",
-        alert.short_id,
-        local(alert.created_at),
-        alert.severity
-    );
-    if !own {
-        text += &format!(
-            "; told by {} before: {:?}",
-            one_line(&alert.source),
-            one_line(&alert.title)
-        );
-    }
-    if let Some(milder) = &alert.raised_from {
-        text += &format!("; raised from #{milder}");
-    }
-    if !alert.also.is_empty() {
-        text += &format!("; also in {}", one_line(&alert.also.join(", ")));
-    }
-    if let Some(why) = &alert.not_owed {
-        text += &format!("; owed to nobody: {}", one_line(why));
-    }
-    text
+    let told_by = (!own).then(|| {
+        let (source, title) = (one_line(&alert.source), one_line(&alert.title));
+        format!("told by {source} before: {title:?}")
+    });
+    let raised = alert.raised_from.as_ref();
+    let also = Some(&alert.also).filter(|also| !also.is_empty());
+    let not_owed = alert.not_owed.as_deref();
+    let severity = &alert.severity;
+    let parts = [
+        Some(format!(
+            "#{} {}, {severity}",
+            alert.short_id,
+            local(alert.created_at)
+        )),
+        told_by,
+        raised.map(|milder| format!("raised from #{milder}")),
+        also.map(|also| format!("also in {}", one_line(&also.join(", ")))),
+        not_owed.map(|why| format!("owed to nobody: {}", one_line(why))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 fn delivery(sent: &Sent, local: &dyn Fn(Timestamp) -> String) -> String {
     let row = &sent.row;
     let to = one_line(&row.destination.to_string());
-    let mut text = format!("row {} to {to}: {}, {}", row.id, row.priority, row.state);
-    if let Some(onward) = sent.onward {
-        text += &format!(" (row {onward})");
-    }
-    match row.attempts {
-        0 => text += &format!(", not tried yet, due {}", local(row.due_at)),
-        1 => text += ", 1 try",
-        many => text += &format!(", {many} tries"),
-    }
-    if let Some(receipt) = &row.message_id {
-        text += &format!(", receipt {}", one_line(receipt));
-    }
-    if let Some(error) = row.last_error.as_ref().filter(|_| row.message_id.is_none()) {
-        text += &format!("; last error: {}", one_line(error));
-    }
-    text
+    let onward = sent.onward.map(|onward| format!(" (row {onward})"));
+    let state = format!("{}{}", row.state, onward.unwrap_or_default());
+    let tries = match row.attempts {
+        0 => format!("not tried yet, due {}", local(row.due_at)),
+        1 => "1 try".to_owned(),
+        many => format!("{many} tries"),
+    };
+    let receipt = row.message_id.as_deref();
+    let error = row.last_error.as_deref().filter(|_| receipt.is_none());
+    let parts = [
+        Some(format!("row {} to {to}: {}", row.id, row.priority)),
+        Some(state),
+        Some(tries),
+        receipt.map(|receipt| format!("receipt {}", one_line(receipt))),
+        error.map(|error| format!("last error: {}", one_line(error))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn tried(attempt: &Attempt, local: &dyn Fn(Timestamp) -> String) -> String {

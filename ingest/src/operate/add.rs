@@ -90,12 +90,14 @@ async fn read(url: Url, config: &Config, now: Timestamp) -> Result<Tried, Failur
         Err(named) => named,
     };
     match named.as_slice() {
-        [one] => fetched(one.url.clone(), config, now).await?.map_err(|_| {
-            Failure::Usage(format!(
-                "the page names {}, but that is a page too",
-                public(one.url.as_str())
-            ))
-        }),
+        [one] => fetched(one.url.clone(), config, now)
+            .await?
+            .map_err(|_named| {
+                Failure::Usage(format!(
+                    "the page names {}, but that is a page too",
+                    public(one.url.as_str())
+                ))
+            }),
         several => {
             let lines = several.iter().map(|named| {
                 let title = named

@@ -90,27 +90,23 @@ fn import(file: &Path, config: &Config, out: &mut dyn Write) -> Result<io::Resul
         return Err(Failure::Usage(format!("{} names no feed", file.display())));
     }
     let (new, known) = opml::unknown(feeds, config);
-    let mut told: String = list
-        .problems
-        .iter()
-        .map(|problem| format!("{problem}\n"))
-        .collect();
-    match &config.opml {
-        Some(path) => {
-            opml::add(path, &new)?;
-            told += &format!(
-                "{} added to {}, {known} known already\n",
-                new.len(),
-                path.display()
-            );
-            told += "what cannot be watched, `watchalert-ingest check` tells\n";
-        }
-        None => {
-            told += "no OPML file is configured; paste this into the configuration:\n";
-            told.extend(new.iter().map(|feed| format!("\n{}", opml::block(feed))));
-        }
+    let mut told = list.problems;
+    if let Some(path) = &config.opml {
+        opml::add(path, &new)?;
+        let path = path.display();
+        told.push(format!(
+            "{} added to {path}, {known} known already",
+            new.len()
+        ));
+        told.push("what cannot be watched, `watchalert-ingest check` tells".to_owned());
+    } else {
+        told.push("no OPML file is configured; paste this into the configuration:".to_owned());
+        told.extend(
+            new.iter()
+                .map(|feed| format!("\n{}", opml::block(feed).trim_end())),
+        );
     }
-    Ok(write!(out, "{told}"))
+    Ok(writeln!(out, "{}", told.join("\n")))
 }
 
 /// A database that is not there yet knows nothing, and that can be shown.

@@ -120,15 +120,14 @@ pub(super) fn unknown(list: Vec<Outline>, config: &Config) -> (Vec<Outline>, usi
 
 /// The block that a person may paste into the configuration.
 pub(super) fn block(feed: &Outline) -> String {
-    let mut block = format!("[[feed]]\nurl = {}\n", quoted(&feed.url));
-    if let Some(title) = &feed.title {
-        block += &format!("name = {}\n", quoted(title));
-    }
-    if !feed.tags.is_empty() {
-        let tags: Vec<String> = feed.tags.iter().map(|tag| quoted(tag)).collect();
-        block += &format!("tags = [{}]\n", tags.join(", "));
-    }
-    block
+    let tags: Vec<String> = feed.tags.iter().map(|tag| quoted(tag)).collect();
+    let name = feed
+        .title
+        .as_deref()
+        .map(|title| format!("name = {}\n", quoted(title)));
+    let tags = (!tags.is_empty()).then(|| format!("tags = [{}]\n", tags.join(", ")));
+    let (name, tags) = (name.unwrap_or_default(), tags.unwrap_or_default());
+    format!("[[feed]]\nurl = {}\n{name}{tags}", quoted(&feed.url))
 }
 
 /// A basic string of TOML. What it holds is one line, so no control character is left to escape.

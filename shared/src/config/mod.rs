@@ -202,13 +202,11 @@ fn read_opml(root: &mut Section<'_>, around: &Surroundings<'_>) -> Option<PathBu
     let mut section = root.section("feeds", "[feeds], or [[feed]] for one feed")?;
     let opml = section.get("opml", |value| {
         let path = around.directory.join(text(value)?);
-        match path.is_dir() {
-            true => Err(format!(
-                "{} is a directory; name a file in it",
-                path.display()
-            )),
-            false => Ok(path),
+        if path.is_dir() {
+            let path = path.display();
+            return Err(format!("{path} is a directory; name a file in it"));
         }
+        Ok(path)
     });
     section.finish();
     opml

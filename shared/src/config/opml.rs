@@ -164,23 +164,25 @@ pub fn lines<'o>(feeds: impl IntoIterator<Item = &'o Outline>) -> String {
         let shared = pairs.take_while(|(open, tag)| *open == tag).count();
         close(&mut open, shared, &mut out);
         for tag in feed.tags.iter().skip(shared) {
-            out += &format!(
+            let line = format!(
                 "{}<outline text=\"{}\">\n",
                 indent(open.len()),
                 attribute(tag)
             );
+            out.push_str(&line);
             open.push(tag);
         }
         let title = feed.title.as_ref().map(|title| {
             let title = attribute(title);
             format!(" text=\"{title}\" title=\"{title}\"")
         });
-        out += &format!(
+        let line = format!(
             "{}<outline type=\"rss\"{} xmlUrl=\"{}\"/>\n",
             indent(open.len()),
             title.unwrap_or_default(),
             attribute(&feed.url)
         );
+        out.push_str(&line);
     }
     close(&mut open, 0, &mut out);
     out

@@ -23,10 +23,10 @@ pub struct FeedState {
     /// Failed fetches in a row.
     pub failures: u32,
     /// Its server answered 410, and nothing better since.
-    pub gone: bool,
+    pub gone_at: Option<Timestamp>,
     /// A person paused it.
-    pub paused: bool,
-    /// `None` with `paused`: until a person resumes it.
+    pub paused_at: Option<Timestamp>,
+    /// `None` with `paused_at`: until a person resumes it.
     pub paused_until: Option<Timestamp>,
 }
 
@@ -44,8 +44,8 @@ impl FeedState {
             attempted_at: None,
             retry_at: Timestamp::EPOCH,
             failures: 0,
-            gone: false,
-            paused: false,
+            gone_at: None,
+            paused_at: None,
             paused_until: None,
         }
     }
@@ -66,8 +66,7 @@ pub fn register(db: &Db, urls: &[String]) -> Result<(), StoreError> {
 pub fn all(db: &Db) -> Result<Vec<FeedState>, StoreError> {
     const ALL: &str = "\
 SELECT id,url,title,etag,last_modified,full_at,guids_unreliable,seeded_at IS NOT NULL AS seeded,
-       attempted_at,retry_at,failures,gone_at IS NOT NULL AS gone,
-       paused_at IS NOT NULL AS paused,paused_until FROM feed";
+       attempted_at,retry_at,failures,gone_at,paused_at,paused_until FROM feed";
     let mut statement = db.prepare_cached(ALL)?;
     let rows = statement.query_map([], state)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -147,8 +146,8 @@ fn state(row: &Row<'_>) -> rusqlite::Result<FeedState> {
         attempted_at: time("attempted_at")?,
         retry_at: time("retry_at")?.unwrap_or_default(),
         failures: row.get("failures")?,
-        gone: row.get("gone")?,
-        paused: row.get("paused")?,
+        gone_at: time("gone_at")?,
+        paused_at: time("paused_at")?,
         paused_until: time("paused_until")?,
     })
 }
