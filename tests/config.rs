@@ -1,8 +1,8 @@
 //! The configuration files in `fixtures/config` and `deploy`: what is refused, and in what words.
 
 use shared::config::{
-    Adjust, ChannelKind, Classify, CloudApi, Config, ConfigError, Feed, Ingest, Ollama, Problem,
-    Program, Surroundings,
+    Access, Adjust, ChannelKind, Classify, CloudApi, Config, ConfigError, Family, Feed, Header,
+    HeaderText, Ingest, Ollama, Problem, Program, Surroundings,
 };
 use shared::model::{Category, Priority, Severity};
 use std::fs;
@@ -154,7 +154,11 @@ fn the_example_is_taken_with_every_commented_key_too() {
             Some(section) if section.starts_with('[') => section,
             _ => line,
         })
-        .filter(|line| !line.starts_with("authorization_file"))
+        .filter(|line| {
+            !["authorization_file", "ca_file"]
+                .iter()
+                .any(|key| line.starts_with(key))
+        })
         .collect();
     let directory = tempfile::tempdir().unwrap();
     write_secret(&directory.path().join("cloud-key"), "key");
@@ -241,6 +245,8 @@ fn everything_that_can_be_written_is_read() {
         quiet_after,
         authorization,
         cloud,
+        heeds_ttl,
+        access,
     } = &config.feeds[0];
     assert!(!cloud && config.feeds[1].cloud);
     assert_eq!(url.as_str(), "https://example.org/advisories.atom");
@@ -249,6 +255,18 @@ fn everything_that_can_be_written_is_read() {
     assert_eq!(*interval, Duration::from_mins(10));
     assert_eq!(*quiet_after, Duration::from_hours(90 * 24));
     assert_eq!(*authorization, None);
+    assert!(!heeds_ttl && config.feeds[1].heeds_ttl);
+    let header = Header {
+        name: "x-client".to_owned(),
+        value: HeaderText::Plain("7".to_owned()),
+    };
+    let expected = Access {
+        user_agent: Some("FeedFetcher/1.0".to_owned()),
+        headers: vec![header],
+        ca_file: Some(fixtures("good/smallest.toml")),
+        family: Some(Family::Ipv4),
+    };
+    assert_eq!(*access, expected);
     assert_eq!(config.feeds[1].interval, Duration::from_mins(5));
     let names: Vec<&str> = config.rules.iter().map(|rule| rule.name.as_str()).collect();
     assert_eq!(names, ["exploited", "rule 2", "rule 3"]);

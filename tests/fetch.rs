@@ -101,6 +101,8 @@ async fn a_feed_arrives_with_its_charset_validators_and_url() {
             etag: Some("W/\"7\"".to_owned()),
             last_modified: Some("Mon, 30 Nov 2026 11:00:00 GMT".to_owned()),
         },
+        max_age: None,
+        redirects: None,
         permanent_redirect: None,
     };
     assert_eq!(fetch_with(&options(), &url).await, expected);
@@ -153,7 +155,8 @@ async fn an_unchanged_feed_is_not_sent_again() {
     assert_eq!(
         again,
         Fetched::NotModified {
-            validators: validators.clone()
+            validators: validators.clone(),
+            permanent_redirect: None,
         }
     );
     server.set("/feed", Reply::feed(FEED.replace("<title>t", "<title>u")));
@@ -175,7 +178,8 @@ async fn a_new_etag_on_a_304_is_kept_beside_the_old_date() {
     assert_eq!(
         fetched,
         Fetched::NotModified {
-            validators: validators("\"new\"")
+            validators: validators("\"new\""),
+            permanent_redirect: None,
         }
     );
     let request = server.requests().remove(0);

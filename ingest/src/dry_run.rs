@@ -11,8 +11,8 @@ use crate::reader::Reader;
 use crate::report::{AlertReport, FeedResult, Report};
 use crate::run::{Options, Scene, client};
 use shared::Failure;
-use shared::config::Feed;
-use shared::model::{Item, Timestamp, Validators};
+use shared::config::{Access, Feed};
+use shared::model::{Item, Prints, Timestamp, Validators};
 use shared::store::feeds::{self, FeedState};
 use shared::store::items::{self, Parsed, Pending};
 use shared::store::{StoreError, Viewer};
@@ -78,6 +78,8 @@ fn feeds_to_try(scene: &Scene, options: &Options) -> Result<Vec<Feed>, Failure> 
             quiet_after: scene.config.ingest.quiet_after,
             authorization: None,
             cloud: true,
+            heeds_ttl: true,
+            access: Access::default(),
         }]),
         (_, configured) => configured,
     }
@@ -91,6 +93,7 @@ fn whole(feed: Feed, states: &[FeedState]) -> Planned {
         .unwrap_or_else(|| FeedState::new(feed.url.to_string()));
     state.validators = Validators::NONE;
     state.full_at = None;
+    state.prints = Prints::NONE;
     Planned { feed, state }
 }
 

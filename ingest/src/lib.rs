@@ -23,6 +23,7 @@ pub mod plan;
 pub mod progress;
 pub mod reader;
 pub mod report;
+mod request;
 pub mod route;
 pub mod run;
 mod seed;

@@ -1,6 +1,7 @@
 //! One parse at a time, and none for ever: the documents are large, the machine is small.
 
 use crate::feed::{self, Document};
+use shared::model::Prints;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -25,10 +26,11 @@ impl Parsing {
         body: Vec<u8>,
         charset: Option<String>,
         base: Url,
+        known: Prints,
         deadline: Instant,
     ) -> Result<Document, String> {
         self.run(deadline, move || {
-            feed::parse(&body, charset.as_deref(), Some(&base))
+            feed::parse_again(&body, charset.as_deref(), Some(&base), &known)
         })
         .await?
         .map_err(|error| error.to_string())

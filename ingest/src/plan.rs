@@ -27,12 +27,15 @@ impl Planned {
         named.unwrap_or_else(|| fetch::shown(&self.feed.url))
     }
 
+    /// The least time between two attempts: the configuration's, or longer at its server's wish.
     /// One that is gone for good is asked now and then all the same: nothing latches.
     pub fn interval(&self) -> Duration {
+        let wish = self.state.ttl.filter(|_| self.feed.heeds_ttl);
+        let pace = schedule::pace(self.feed.interval, wish);
         if self.state.gone_at.is_some() {
-            self.feed.interval.max(WEEK)
+            pace.max(WEEK)
         } else {
-            self.feed.interval
+            pace
         }
     }
 

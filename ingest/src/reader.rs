@@ -2,18 +2,20 @@
 //! feed's validators. One feed's trouble never costs another.
 
 use crate::feed::Document;
-use crate::fetch::{self, FaultKind, FetchClient, FetchRequest, Fetched};
+use crate::fetch::{self, FaultKind, FetchClient, Fetched};
 use crate::know::identify;
 use crate::panics::caught_in;
 use crate::parsing::Parsing;
 use crate::plan::Planned;
-use crate::report::{FeedReport, FeedResult};
-use shared::model::{Timestamp, Validators};
+use crate::report::{FeedReport, FeedResult, NextTry};
+use crate::request::Asking;
+use shared::model::{DedupKey, Prints, Timestamp, Validators};
 use shared::platform::clock::Clock;
 use shared::policy::text::one_line;
 use shared::store::items::{self, Parsed, Stored};
 use shared::store::{Db, Remedy, Store, StoreError};
 use shared::store::{feeds, health};
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +72,10 @@ impl Reader {
             }),
             Err(words) => Err(Trouble::of(&format!("a bug while reading it: {words}"))),
         };
+        let next_try = match &fetched {
+            Err(trouble) => Some(NextTry::after(planned, trouble.retry_at, self.clock.now())),
+            Ok(_) => None,
+        };
         let (result, parsed) = self.record(planned, fetched).await?;
         let title = parsed.as_ref().and_then(|parsed| parsed.title.clone());
         let name = planned.feed.name.clone().or(title);
@@ -77,6 +83,7 @@ impl Reader {
             report: FeedReport {
                 name: name.unwrap_or_else(|| planned.name()),
                 took_seconds: start.elapsed().as_secs_f64(),
+                next_try,
                 ..FeedReport::of(planned, result)
             },
             parsed,
@@ -123,9 +130,13 @@ impl Reader {
                     None => (FeedResult::CarriedOver, None),
                 })
             }
-            Fetch::NotModified(validators) => {
-                let write =
-                    self.write(move |db, now| feeds::not_modified(db, id, &validators, now));
+            Fetch::NotModified {
+                validators,
+                moved_to,
+            } => {
+                let write = self.write(move |db, now| {
+                    feeds::not_modified(db, id, &validators, moved_to.as_deref(), now)
+                });
                 Ok(match write.await? {
                     Some(()) => (FeedResult::NotModified, None),
                     None => (FeedResult::CarriedOver, None),
@@ -157,19 +168,15 @@ impl Reader {
 
     async fn fetch(&self, planned: &Planned) -> Result<Fetch, Trouble> {
         let now = self.clock.now();
-        let secret = match &planned.feed.authorization {
-            Some(file) => Some(file.resolve().map_err(|problem| Trouble::of(&problem))?),
-            None => None,
-        };
-        let request = FetchRequest {
-            url: &planned.feed.url,
-            validators: &planned.state.validators,
-            last_full: planned.state.full_at,
-            authorization: secret.as_ref(),
-            ..FetchRequest::unconditional(&planned.feed.url)
-        };
-        match fetch::fetch(&self.client, &request, now).await {
-            Fetched::NotModified { validators } => Ok(Fetch::NotModified(validators)),
+        let asking = Asking::of(planned).map_err(|problem| Trouble::of(&problem))?;
+        match fetch::fetch(&self.client, &asking.request(), now).await {
+            Fetched::NotModified {
+                validators,
+                permanent_redirect,
+            } => Ok(Fetch::NotModified {
+                validators,
+                moved_to: asking.moved_to(permanent_redirect),
+            }),
             Fetched::Failed(fault) => Err(Trouble {
                 retry_at: fault.retry_after.map(|wait| now + wait),
                 gone: fault.kind == FaultKind::Gone,
@@ -180,33 +187,56 @@ impl Reader {
                 charset,
                 final_url,
                 validators,
-                ..
+                max_age,
+                redirects,
+                permanent_redirect,
             } => {
+                let known = planned.state.prints.clone();
                 // The body keeps its part of the room until it is parsed.
-                let parse = self
-                    .parsing
-                    .parse(body.take(), charset, final_url, self.deadline);
-                let document = parse.await.map_err(|error| Trouble::of(&error))?;
-                Ok(self.know(planned, document, validators))
+                let parse =
+                    self.parsing
+                        .parse(body.take(), charset, final_url, known, self.deadline);
+                let document = parse.await.map_err(|error| match redirects {
+                    Some(way) => Trouble::of(&format!("{error} (redirected: {way})")),
+                    None => Trouble::of(&error),
+                })?;
+                let ttl = document.ttl.max(max_age);
+                let repaired = document.repaired;
+                let parsed = Parsed {
+                    validators,
+                    ttl,
+                    moved_to: asking.moved_to(permanent_redirect),
+                    ..self.know(planned, document)
+                };
+                Ok(Fetch::New { repaired, parsed })
             }
         }
     }
 
-    fn know(&self, planned: &Planned, document: Document, validators: Validators) -> Fetch {
+    fn know(&self, planned: &Planned, document: Document) -> Parsed {
         let known = identify(document.entries, planned.state.guids_unreliable);
         if known.guids_unreliable && !planned.state.guids_unreliable {
             tracing::warn!(feed = %planned.name(), "the feed repeats its ids: from now on its items are known by their links");
         }
-        Fetch::New {
-            repaired: document.repaired,
-            parsed: Parsed {
-                feed_id: planned.state.id,
-                title: document.title,
-                items: known.items,
-                guids_unreliable: known.guids_unreliable,
-                validators,
-                seed: !self.alert_existing,
-            },
+        let is_unchanged = |place: &usize| {
+            let print = document.prints.get(*place);
+            print.is_some_and(|print| planned.state.prints.hold(*print))
+        };
+        let unchanged: HashSet<DedupKey> = std::iter::zip(&known.items, &known.places)
+            .filter(|(_, place)| is_unchanged(place))
+            .map(|(item, _)| item.key.clone())
+            .collect();
+        Parsed {
+            feed_id: planned.state.id,
+            title: document.title,
+            items: known.items,
+            unchanged,
+            prints: Prints::of(document.prints),
+            guids_unreliable: known.guids_unreliable,
+            validators: Validators::NONE,
+            ttl: None,
+            moved_to: None,
+            seed: !self.alert_existing,
         }
     }
 
@@ -238,7 +268,10 @@ impl Reader {
 
 /// What a feed's server gave.
 enum Fetch {
-    NotModified(Validators),
+    NotModified {
+        validators: Validators,
+        moved_to: Option<String>,
+    },
     New {
         /// The document was faulty and was read all the same.
         repaired: bool,

@@ -1,13 +1,14 @@
 //! What a tick did, for a person, for a script, and for the heartbeat.
 
-use crate::fetch;
+use crate::fetch::{self, schedule};
 use crate::plan::Planned;
 use serde::Serialize;
-use shared::model::{Judge, Severity};
+use shared::model::{Judge, Severity, Timestamp};
 use shared::policy::text::{one_line, shorten};
 use shared::store::outbox::Owed;
 use std::fmt;
 use std::io::{self, Write};
+use std::time::Duration;
 
 /// One tick.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -33,7 +34,47 @@ pub struct FeedReport {
     pub name: String,
     #[serde(flatten)]
     pub result: FeedResult,
+    /// Where it lives now, when that is not where the configuration says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<String>,
+    /// Of a feed that failed.
+    #[serde(flatten)]
+    pub next_try: Option<NextTry>,
     pub took_seconds: f64,
+}
+
+/// What a failure leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct NextTry {
+    /// In a row, with this one.
+    pub failures: u32,
+    /// About so long from now.
+    pub next_try_seconds: u64,
+}
+
+impl NextTry {
+    /// After one more failure of a feed, whose server wants to be left alone until `retry_at`.
+    pub fn after(planned: &Planned, retry_at: Option<Timestamp>, now: Timestamp) -> Self {
+        let failures = planned.state.failures.saturating_add(1);
+        let wished = retry_at.map_or(Duration::ZERO, |at| at.since(now));
+        let pause = schedule::backoff(planned.interval(), failures).max(wished);
+        Self {
+            failures,
+            next_try_seconds: pause.as_secs(),
+        }
+    }
+}
+
+/// ` (3 times in a row; next try in 8m)`; a first failure that changes nothing says nothing.
+impl fmt::Display for NextTry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pause = humantime::format_duration(Duration::from_secs(self.next_try_seconds));
+        match self.failures {
+            1 if self.next_try_seconds < 10 * 60 => Ok(()),
+            1 => write!(f, " (next try in {pause})"),
+            times => write!(f, " ({times} times in a row; next try in {pause})"),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -84,6 +125,12 @@ impl FeedReport {
             url: fetch::shown(&planned.feed.url),
             name: planned.name(),
             result,
+            moved_to: planned
+                .state
+                .location
+                .as_deref()
+                .and_then(|url| Some(fetch::shown(&url.parse().ok()?))),
+            next_try: None,
             took_seconds: 0.0,
         }
     }
@@ -193,13 +240,21 @@ impl Report {
     /// For a person: what needs attention by name, then the sums.
     pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         for feed in &self.feeds {
+            if let Some(url) = &feed.moved_to {
+                let name = &feed.name;
+                writeln!(
+                    out,
+                    "moved   {name}: it is now at {url}; change the configuration"
+                )?;
+            }
             match &feed.result {
                 FeedResult::Failed { error } => {
                     writeln!(
                         out,
-                        "failed  {}: {}",
+                        "failed  {}: {}{}",
                         feed.name,
-                        shorten(&one_line(error), 300)
+                        shorten(&one_line(error), 300),
+                        feed.next_try.map_or(String::new(), |next| next.to_string())
                     )?;
                 }
                 FeedResult::Read { repaired: true, .. } => {

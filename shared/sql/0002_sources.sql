@@ -19,6 +19,11 @@ CREATE TABLE feed(
   paused_at     REAL, paused_until    REAL,    -- by a person; without an end until it is resumed
   retry_at      REAL NOT NULL DEFAULT 0,       -- what the server asked for; else the schedule decides
   failures      INTEGER NOT NULL DEFAULT 0,    -- in a row
+  prints        BLOB,                          -- of the entries of its last document: what still stands so is not read again
+  ttl           REAL,                          -- for so many seconds, its server says, there is nothing new
+  location      TEXT,                          -- where it lives now, when it was seen to have moved for good
+  moved_to      TEXT,                          -- where permanent redirects lead, not yet believed
+  moved_since   REAL, moved_seen INTEGER NOT NULL DEFAULT 0,
   last_error    TEXT
 ) STRICT;
 

@@ -26,7 +26,7 @@ fn decoded<'b>(body: &'b [u8], charset: Option<&str>) -> Cow<'b, str> {
         charset.and_then(|label| Encoding::for_label(label.as_bytes())),
         declared(body),
     ];
-    let escaped = body.contains(&0x1b) && named.contains(&Some(ISO_2022_JP));
+    let escaped = named.contains(&Some(ISO_2022_JP)) && body.contains(&0x1b);
     if !escaped && let Ok(text) = std::str::from_utf8(body) {
         return Cow::Borrowed(text);
     }
@@ -71,9 +71,10 @@ fn declared(body: &[u8]) -> Option<&'static Encoding> {
 }
 
 fn after_declaration(text: &str) -> &str {
+    let head = text.floor_char_boundary(DECLARATION_WITHIN);
     let rest = text
-        .find("<?xml")
-        .filter(|&at| at < DECLARATION_WITHIN)
+        .get(..head)
+        .and_then(|head| head.find("<?xml"))
         .and_then(|at| text.get(at..))
         .filter(|rest| !rest.starts_with("<?xml-"))
         .and_then(|rest| rest.get(rest.find("?>")? + 2..));

@@ -24,6 +24,7 @@ pub(super) fn read(text: &str, base: Option<&Url>) -> Result<Document, ParseErro
             .map(|item| entry(item, base))
             .collect(),
         repaired: true,
+        ..Document::default()
     })
 }
 

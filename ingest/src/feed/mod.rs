@@ -10,13 +10,16 @@ mod json;
 mod link;
 mod markup;
 mod parse;
+mod print;
 mod repair;
 mod text;
+mod ttl;
 
 use crate::pattern::pattern;
 use regex::Regex;
-use shared::model::Entry;
+use shared::model::{Entry, Prints};
 use std::sync::LazyLock;
+use std::time::Duration;
 use url::Url;
 
 pub use text::plain;
@@ -28,6 +31,10 @@ pub struct Document {
     pub title: Option<String>,
     /// In the order of the document.
     pub entries: Vec<Entry>,
+    /// Of each entry, in the same order; empty when the lenient reader read it.
+    pub prints: Vec<u64>,
+    /// For how long, it says, there is nothing new in it.
+    pub ttl: Option<Duration>,
     /// The document was faulty, and the lenient reader read it.
     pub repaired: bool,
 }
@@ -79,30 +86,42 @@ pub fn parse(
     charset: Option<&str>,
     base: Option<&Url>,
 ) -> Result<Document, ParseError> {
+    parse_again(body, charset, base, &Prints::NONE)
+}
+
+/// The same for a feed that was read before: an entry whose print is among the `known` may come
+/// without its summary, whose text is most of the work. What identity needs it always has.
+pub fn parse_again(
+    body: &[u8],
+    charset: Option<&str>,
+    base: Option<&Url>,
+    known: &Prints,
+) -> Result<Document, ParseError> {
     let text = decode::decode(body, charset);
     match text.trim_start().chars().next() {
         None => Err(ParseError::Empty),
-        Some('{' | '[') => parse_json(&text, base),
-        Some(_) => parse_xml(&text, base),
+        Some('{' | '[') => parse_json(&text, base, known),
+        Some(_) => {
+            let document = parse_xml(&text, base, known)?;
+            let ttl = ttl::of(&text);
+            Ok(Document { ttl, ..document })
+        }
     }
 }
 
-fn parse_json(text: &str, base: Option<&Url>) -> Result<Document, ParseError> {
-    parse::read(text, base).or_else(|_| json::read(text, base))
+fn parse_json(text: &str, base: Option<&Url>, known: &Prints) -> Result<Document, ParseError> {
+    parse::read(text, base, known).or_else(|_| json::read(text, base))
 }
 
-fn parse_xml(text: &str, base: Option<&Url>) -> Result<Document, ParseError> {
+fn parse_xml(text: &str, base: Option<&Url>, known: &Prints) -> Result<Document, ParseError> {
     let strict = if repair::is_too_deep(text) {
         Err("nested too deeply".to_owned())
     } else {
-        parse::read(text, base)
+        parse::read(text, base, known)
     };
     match strict {
         Ok(document) if is_complete(&document, text) => Ok(document),
-        Ok(document) => match repair::read(text, base) {
-            Ok(repaired) if repaired.yielded() > document.yielded() => Ok(repaired),
-            _ => Ok(document),
-        },
+        Ok(_) => Ok(the_fuller_one(text, base)?),
         Err(fault) => repair::read(text, base).map_err(|error| match error {
             ParseError::Broken(reason) => {
                 let fault = plain(&fault, 200);
@@ -113,21 +132,52 @@ fn parse_xml(text: &str, base: Option<&Url>) -> Result<Document, ParseError> {
     }
 }
 
-static ITEM: LazyLock<Regex> = LazyLock::new(|| pattern(r"<(?:item|entry)[\s/>]"));
-/// An element whose text feed-rs cuts at the first tag inside.
-static CUT_SHORT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"<(?:title|description)(?:\s[^<>]*[^<>/])?>[^<]*<[A-Za-z]"));
+/// Both readings, whole, so that they can be compared.
+fn the_fuller_one(text: &str, base: Option<&Url>) -> Result<Document, ParseError> {
+    let strict = parse::read(text, base, &Prints::NONE).map_err(ParseError::Broken)?;
+    match repair::read(text, base) {
+        Ok(repaired) if repaired.yielded() > strict.yielded() => Ok(repaired),
+        _ => Ok(strict),
+    }
+}
 
-/// False when feed-rs accepted the document but missed something that is plainly there.
+static ENTRY_OR_TEXT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"<(?:item|entry|title|description)(?-u:[\s/>])"));
+/// Found faster than a `char` of std is: for this, every document is searched from end to end.
+static BRACKET: LazyLock<Regex> = LazyLock::new(|| pattern("<"));
+
+/// False when feed-rs accepted the document but missed something that is plainly there: an item,
+/// or the rest of a title or description, which it cuts at the first tag inside.
 fn is_complete(document: &Document, text: &str) -> bool {
-    let items = ITEM.find_iter(text).count();
     let bare = |entry: &Entry| entry.title.is_empty() && entry.link.is_none();
+    let prefixed = || text.contains(":item") || text.contains(":entry");
+    let mut items = 0;
+    for found in ENTRY_OR_TEXT.find_iter(text) {
+        if found.as_str().starts_with("<i") || found.as_str().starts_with("<e") {
+            items += 1;
+        } else if is_cut_short(text, found.end() - 1) {
+            return false;
+        }
+    }
     items <= document.entries.len()
-        && !(document.entries.is_empty() && (text.contains(":item") || text.contains(":entry")))
+        && !(document.entries.is_empty() && prefixed())
         && !document.entries.iter().any(bare)
-        && !CUT_SHORT
-            .find_iter(text)
-            .any(|found| !found.as_str().contains("xhtml"))
+}
+
+/// Whether a tag, whose name ends there, is followed by text and then by a tag that opens inside.
+/// XHTML is read whole.
+fn is_cut_short(text: &str, name_end: usize) -> bool {
+    let next = BRACKET.find_at(text, name_end).map(|next| next.range());
+    let inside =
+        next.and_then(|next| Some((text.get(name_end..next.start)?, text.get(next.end..)?)));
+    let Some((element, after)) = inside else {
+        return false;
+    };
+    let tag = element.split('>').next().unwrap_or_default();
+    tag.len() < element.len()
+        && !tag.ends_with('/')
+        && !tag.contains("xhtml")
+        && after.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
 #[cfg(test)]

@@ -257,7 +257,9 @@ fn both_readers_agree_on_a_sound_document() {
     for body in [atom, &*plain] {
         let mut repaired = repair::read(body, None).unwrap();
         repaired.repaired = false;
-        assert_eq!(repaired, parse::read(body, None).unwrap());
+        let mut strict = parse::read(body, None, &Prints::NONE).unwrap();
+        strict.prints.clear();
+        assert_eq!(repaired, strict);
     }
 }
 

@@ -13,6 +13,9 @@ pub(super) const SUMMARY_LIMIT: usize = 2000;
 /// HTML to one line: tags and scripts go, entities become what they mean, white space collapses.
 /// At most `limit` characters; what is cut ends with an ellipsis.
 pub fn plain(html: &str, limit: usize) -> String {
+    if is_plain(html, limit) {
+        return html.to_owned();
+    }
     let mut line = Line::new(limit);
     if html.contains(['<', '&']) {
         write_html(html, &mut line);
@@ -30,6 +33,17 @@ pub(super) fn loose(text: &str, limit: usize) -> String {
     } else {
         plain(text, limit)
     }
+}
+
+/// Most titles and tags: one line of ASCII with single spaces inside, that says nothing else.
+fn is_plain(text: &str, limit: usize) -> bool {
+    let mut gap = true;
+    let mut sound = |byte: &u8| {
+        let is_space = *byte == b' ';
+        let sound = matches!(byte, b' '..=b'~') && !matches!(byte, b'<' | b'&');
+        sound && !(std::mem::replace(&mut gap, is_space) && is_space)
+    };
+    text.len() <= limit && text.as_bytes().iter().all(&mut sound) && !text.ends_with(' ')
 }
 
 fn write_html(html: &str, line: &mut Line) {

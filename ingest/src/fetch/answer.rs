@@ -5,13 +5,18 @@ use super::fault::{FaultKind, FetchFault};
 use super::page::{self, Page};
 use super::room::{Body, Room};
 use super::schedule;
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER};
+use reqwest::header::{
+    AGE, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER,
+};
 use reqwest::{Response, StatusCode};
 use shared::model::{Timestamp, Validators};
 use std::time::Duration;
 
 /// A challenge is not solved by asking again soon; it may be lifted some day.
 const CHALLENGE_PAUSE: Duration = Duration::from_hours(1);
+
+/// How every file of gzip begins (RFC 1952, 2.3.1).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 const RATELIMIT_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
@@ -20,6 +25,7 @@ pub(super) struct Document {
     pub(super) body: Body,
     pub(super) charset: Option<String>,
     pub(super) validators: Validators,
+    pub(super) max_age: Option<Duration>,
 }
 
 /// The document in `response`, or why there is none.
@@ -38,8 +44,13 @@ pub(super) async fn document(
     if let Some(page) = page::recognise(&body) {
         return Err(of_page(page, status));
     }
+    if body.starts_with(&GZIP) {
+        let detail = "the document is packed (gzip) once more than its headers say";
+        return Err(FetchFault::new(FaultKind::Body, detail));
+    }
     Ok(Document {
         body,
+        max_age: max_age(response.headers()),
         charset: charset(response.headers()),
         validators: validators_of(response.headers()),
     })
@@ -100,8 +111,11 @@ async fn refusal(response: Response, now: Timestamp) -> FetchFault {
         let reset = text(headers, &RATELIMIT_RESET);
         schedule::retry_after(text(headers, &RETRY_AFTER), reset, now)
     });
-    if page::is_challenge(response.headers()) || is_challenge_page(response).await {
+    if page::is_challenge(response.headers()) {
         return of_page(Page::Challenge, status);
+    }
+    if let Some(page) = page_in(response).await {
+        return of_page(page, status);
     }
     FetchFault {
         kind: match status.as_u16() {
@@ -123,17 +137,18 @@ fn meaning(status: StatusCode) -> &'static str {
         404 => ": there is no feed at this address",
         410 => ": the feed was taken down for good",
         429 => ": the server wants to be asked less often",
+        511 => ": this network wants a login before it lets anything through",
         500.. => ": the server is in trouble",
         _ => "",
     }
 }
 
-/// Only 403 and 503 come with challenges; whatever else their bodies do is not our concern.
-async fn is_challenge_page(mut response: Response) -> bool {
+/// Only these come with pages of interest; whatever else their bodies do is not our concern.
+async fn page_in(mut response: Response) -> Option<Page> {
     let is_html = text(response.headers(), &CONTENT_TYPE)
         .is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/html"));
-    if !is_html || !matches!(response.status().as_u16(), 403 | 503) {
-        return false;
+    if !is_html || !matches!(response.status().as_u16(), 403 | 429 | 503) {
+        return None;
     }
     let mut start = Vec::new();
     while start.len() < page::LOOKED_AT {
@@ -142,7 +157,7 @@ async fn is_challenge_page(mut response: Response) -> bool {
         };
         start.extend_from_slice(&chunk);
     }
-    page::recognise(&start) == Some(Page::Challenge)
+    page::recognise(&start)
 }
 
 fn of_page(page: Page, status: StatusCode) -> FetchFault {
@@ -150,7 +165,13 @@ fn of_page(page: Page, status: StatusCode) -> FetchFault {
         Page::Challenge => (
             FaultKind::Challenge,
             Some(CHALLENGE_PAUSE),
-            "a Cloudflare challenge, which only a browser passes; ask the site to let feed readers in",
+            "a challenge (Cloudflare or the like), which only a browser passes; ask the site to let \
+             feed readers in",
+        ),
+        Page::Portal => (
+            FaultKind::Login,
+            None,
+            "a captive portal's page: this network wants a login before it lets anything through",
         ),
         Page::Login => (FaultKind::Login, None, "a login page, not a feed"),
     };
@@ -159,6 +180,21 @@ fn of_page(page: Page, status: StatusCode) -> FetchFault {
         retry_after,
         detail: format!("HTTP {status}: {what}"),
     }
+}
+
+/// `max-age` less the time that caches on the way have held the answer (RFC 9111, 4.2).
+fn max_age(headers: &HeaderMap) -> Option<Duration> {
+    let directives = text(headers, &CACHE_CONTROL)?.to_ascii_lowercase();
+    let mut directives = directives.split(',').map(str::trim);
+    let seconds: u32 = directives
+        .find_map(|directive| directive.strip_prefix("max-age="))?
+        .trim_matches('"')
+        .parse()
+        .ok()?;
+    let age = text(headers, &AGE).and_then(|age| age.trim().parse().ok());
+    Some(Duration::from_secs(
+        seconds.saturating_sub(age.unwrap_or(0)).into(),
+    ))
 }
 
 /// The `charset` parameter of `Content-Type`, unquoted.
@@ -198,6 +234,23 @@ mod tests {
         ] {
             let found = charset(&headers(CONTENT_TYPE, content_type));
             assert_eq!(found.as_deref(), expected, "{content_type}");
+        }
+    }
+
+    #[test]
+    fn a_document_is_fresh_for_what_is_left_of_its_age() {
+        for (control, age, seconds) in [
+            ("public, Max-Age=300", "", Some(300)),
+            ("max-age=300", "120", Some(180)),
+            ("max-age=300", "900", Some(0)),
+            ("s-maxage=300", "", None),
+            ("max-age=soon", "", None),
+            ("no-cache", "", None),
+        ] {
+            let mut headers = headers(CACHE_CONTROL, control);
+            headers.insert(AGE, HeaderValue::from_static(age));
+            let fresh = max_age(&headers).map(|age| age.as_secs());
+            assert_eq!(fresh, seconds, "{control}");
         }
     }
 

@@ -5,20 +5,18 @@
 
 use super::answer;
 use super::conditional::{conditions, updated};
+use super::connect::Connections;
+use super::cookies::Cookies;
 use super::fault::{FaultKind, FetchFault, without_userinfo};
 use super::guard::Guard;
 use super::redirect::{Chain, Hop};
 use super::room::{Body, Room};
 use super::{FetchRequest, Fetched, file};
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
-use reqwest::{Client, ClientBuilder, StatusCode, redirect};
+use reqwest::StatusCode;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use shared::model::Timestamp;
 use std::time::Duration;
 use tokio::task::spawn_blocking;
-
-const ACCEPTED: &str = "application/atom+xml, application/rss+xml, application/feed+json, \
-    application/rdf+xml;q=0.9, application/xml;q=0.9, text/xml;q=0.9, application/json;q=0.8, \
-    */*;q=0.1";
 
 /// What the configuration decides about fetching.
 #[derive(Clone, Debug)]
@@ -53,7 +51,7 @@ impl Default for ClientOptions {
 /// Fetches; build one per process.
 #[derive(Clone, Debug)]
 pub struct FetchClient {
-    http: Client,
+    connections: Connections,
     guard: Guard,
     allow_file: bool,
     most_bytes: usize,
@@ -64,17 +62,21 @@ impl FetchClient {
     /// Fails when the system's certificates cannot be read, or the contact does not fit into a
     /// header.
     pub fn new(options: &ClientOptions) -> Result<Self, reqwest::Error> {
-        let guard = Guard {
-            allow_private: options.allow_private,
-        };
-        let http = builder(options).dns_resolver(guard).build()?;
         Ok(Self {
-            http,
-            guard,
+            connections: Connections::new(options)?,
+            guard: Guard {
+                allow_private: options.allow_private,
+                family: None,
+            },
             allow_file: options.allow_file,
             most_bytes: options.most_bytes,
             room: Room::for_bodies(options.at_once),
         })
+    }
+
+    #[cfg(test)]
+    pub(super) fn pin(&mut self, host: &str, addresses: &[std::net::SocketAddr]) {
+        self.connections.pin(host, addresses);
     }
 
     pub(super) async fn read_file(
@@ -112,24 +114,34 @@ impl FetchClient {
     ) -> Result<Fetched, FetchFault> {
         let mut headers = conditions(request.validators, request.last_full, now);
         let is_conditional = !headers.is_empty();
-        add_identity(&mut headers, request)?;
-        let mut url = request.url.clone();
+        let own = identity(request)?;
+        let http = self.connections.client(request)?;
+        headers.extend(own.clone());
+        let (mut url, mut cookies) = (request.url.clone(), Cookies::default());
         let response = loop {
             self.guard.admit(&url)?;
-            let get = self.http.get(url.clone()).headers(headers.clone());
+            let mut headers_here = headers.clone();
+            cookies.add_to(&mut headers_here, &url);
+            let get = http.get(url.clone()).headers(headers_here);
             let response = get.send().await.map_err(FetchFault::of_transport)?;
+            cookies.keep(&url, response.headers());
             let Some(hop) = Hop::of(&url, response.status(), response.headers())? else {
                 break response;
             };
             if !hop.keeps_authorization() {
-                headers.remove(AUTHORIZATION);
+                own.keys()
+                    .filter(|name| **name != USER_AGENT)
+                    .for_each(|name| drop(headers.remove(name)));
             }
             url.clone_from(&hop.to);
             chain.push(hop)?;
         };
         if response.status() == StatusCode::NOT_MODIFIED && is_conditional {
             let validators = updated(request.validators, response.headers());
-            return Ok(Fetched::NotModified { validators });
+            return Ok(Fetched::NotModified {
+                validators,
+                permanent_redirect: chain.permanent(),
+            });
         }
         let document = answer::document(response, self.most_bytes, &self.room, now).await?;
         Ok(Fetched::New {
@@ -137,39 +149,16 @@ impl FetchClient {
             charset: document.charset,
             final_url: without_userinfo(url),
             validators: document.validators,
+            max_age: document.max_age,
+            redirects: (!chain.is_empty()).then(|| chain.to_string()),
             permanent_redirect: chain.permanent(),
         })
     }
 }
 
-fn builder(options: &ClientOptions) -> ClientBuilder {
-    install_crypto();
-    let version = env!("CARGO_PKG_VERSION");
-    let user_agent = match &options.contact {
-        Some(contact) => format!("watchalert/{version} (+{contact})"),
-        None => format!("watchalert/{version}"),
-    };
-    let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(ACCEPTED))]);
-    Client::builder()
-        .user_agent(user_agent)
-        .default_headers(accept)
-        .connect_timeout(options.connect_timeout)
-        .redirect(redirect::Policy::none())
-        // A proxy would resolve names out of the guard's sight.
-        .no_proxy()
-}
-
-/// Both the second client of a process and its other users of TLS find the provider installed.
-pub(crate) fn install_crypto() {
-    if rustls::crypto::ring::default_provider()
-        .install_default()
-        .is_err()
-    {
-        tracing::trace!("the TLS provider is already there");
-    }
-}
-
-fn add_identity(headers: &mut HeaderMap, request: &FetchRequest<'_>) -> Result<(), FetchFault> {
+/// What the feed's own host is told beside what all hosts are told.
+fn identity(request: &FetchRequest<'_>) -> Result<HeaderMap, FetchFault> {
+    let mut headers = HeaderMap::new();
     let value = |what: &str, text: &str| {
         HeaderValue::from_str(text).map_err(|_invalid| {
             let detail = format!("the {what} given for this feed does not fit into a header");
@@ -179,12 +168,18 @@ fn add_identity(headers: &mut HeaderMap, request: &FetchRequest<'_>) -> Result<(
     if let Some(user_agent) = request.user_agent {
         headers.insert(USER_AGENT, value("user agent", user_agent)?);
     }
-    if let Some(secret) = request.authorization {
-        let mut secret = value("authorization", secret.expose())?;
+    let authorization = request.authorization.map(|secret| (AUTHORIZATION, secret));
+    let configured = request.headers.iter().filter_map(|(name, secret)| {
+        // The configuration has seen to its being one.
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        Some((name, secret))
+    });
+    for (name, secret) in configured.chain(authorization) {
+        let mut secret = value(name.as_str(), secret.expose())?;
         secret.set_sensitive(true);
-        headers.insert(AUTHORIZATION, secret);
+        headers.insert(name, secret);
     }
-    Ok(())
+    Ok(headers)
 }
 
 #[cfg(test)]
@@ -214,8 +209,7 @@ mod tests {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
             let mut client = FetchClient::new(&ClientOptions::default()).unwrap();
-            let pinned = builder(&ClientOptions::default()).dns_resolver(client.guard);
-            client.http = pinned.resolve("feeds.example", address).build().unwrap();
+            client.pin("feeds.example", &[address]);
             let location = format!("http://{host}:{}/inside", address.port());
             let server = std::thread::spawn(move || redirect_once(listener, &location));
 

@@ -29,13 +29,18 @@ pub(super) fn read(url: Url, known: &Validators, cap: usize) -> Result<Fetched, 
         last_modified: None,
     };
     if validators == *known {
-        return Ok(Fetched::NotModified { validators });
+        return Ok(Fetched::NotModified {
+            validators,
+            permanent_redirect: None,
+        });
     }
     Ok(Fetched::New {
         body: body.into(),
         charset: None,
         final_url: url,
         validators,
+        max_age: None,
+        redirects: None,
         permanent_redirect: None,
     })
 }
@@ -110,7 +115,8 @@ mod tests {
                     assert_eq!(
                         other,
                         Fetched::NotModified {
-                            validators: known.clone()
+                            validators: known.clone(),
+                            permanent_redirect: None,
                         }
                     );
                     false

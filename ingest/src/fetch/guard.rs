@@ -8,8 +8,10 @@
 
 use super::fault::{FaultKind, FetchFault};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use shared::config::Family;
 use shared::policy::address::is_public;
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use url::{Host, Url};
 
@@ -17,6 +19,8 @@ use url::{Host, Url};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Guard {
     pub(super) allow_private: bool,
+    /// The only kind of address that a name is reached by.
+    pub(super) family: Option<Family>,
 }
 
 /// A host that leads to no public address.
@@ -44,6 +48,18 @@ impl Guard {
         }
     }
 
+    fn of_family(self, mut found: Vec<SocketAddr>) -> io::Result<Vec<SocketAddr>> {
+        let Some(family) = self.family else {
+            return Ok(found);
+        };
+        found.retain(|address| address.is_ipv4() == (family == Family::Ipv4));
+        if found.is_empty() {
+            let what = "it has no address of the only kind that family = \"…\" allows";
+            return Err(io::Error::other(what));
+        }
+        Ok(found)
+    }
+
     /// The addresses of `host` that may be connected to.
     fn permitted(
         self,
@@ -67,7 +83,8 @@ impl Resolve for Guard {
         let guard = *self;
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let permitted = guard.permitted(name.as_str(), found.collect())?;
+            let found = guard.of_family(found.collect())?;
+            let permitted = guard.permitted(name.as_str(), found)?;
             let addresses: Addrs = Box::new(permitted.into_iter());
             Ok(addresses)
         })
@@ -96,7 +113,10 @@ mod tests {
     use super::*;
 
     fn admitted(url: &str, allow_private: bool) -> Result<(), FaultKind> {
-        let guard = Guard { allow_private };
+        let guard = Guard {
+            allow_private,
+            family: None,
+        };
         guard
             .admit(&url.parse().unwrap())
             .map_err(|fault| fault.kind)
@@ -140,6 +160,7 @@ mod tests {
         };
         let guard = Guard {
             allow_private: false,
+            family: None,
         };
         let mixed = addresses(&["10.0.0.1:0", "1.1.1.1:0", "[::1]:0"]);
         assert_eq!(

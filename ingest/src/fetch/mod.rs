@@ -6,6 +6,8 @@
 mod answer;
 mod client;
 mod conditional;
+mod connect;
+mod cookies;
 mod fault;
 mod file;
 mod guard;
@@ -14,14 +16,15 @@ mod redirect;
 mod room;
 pub mod schedule;
 
-pub(crate) use client::install_crypto;
 pub use client::{ClientOptions, FetchClient};
+pub(crate) use connect::install_crypto;
 pub use fault::{FaultKind, FetchFault, shown};
 pub use room::Body;
 
 use redirect::Chain;
-use shared::config::Secret;
+use shared::config::{Family, Secret};
 use shared::model::{Timestamp, Validators};
+use std::path::Path;
 use std::time::Duration;
 use url::Url;
 
@@ -42,6 +45,12 @@ pub struct FetchRequest<'a> {
     pub authorization: Option<&'a Secret>,
     /// In place of the honest default, for the server that insists.
     pub user_agent: Option<&'a str>,
+    /// More headers by name, in place of ours where they meet; to the feed's own host only.
+    pub headers: &'a [(String, Secret)],
+    /// Certificates (PEM) that are trusted beside the system's.
+    pub ca_file: Option<&'a Path>,
+    /// The only kind of address that a name is reached by.
+    pub family: Option<Family>,
     pub deadline: Duration,
 }
 
@@ -54,16 +63,15 @@ impl<'a> FetchRequest<'a> {
             last_full: None,
             authorization: None,
             user_agent: None,
+            headers: &[],
+            ca_file: None,
+            family: None,
             deadline: DEFAULT_DEADLINE,
         }
     }
 }
 
 /// What came of it.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one per feed in flight, moved twice; the body behind it is the weight"
-)]
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fetched {
     /// A whole document, not yet known to be a feed.
@@ -76,6 +84,10 @@ pub enum Fetched {
         final_url: Url,
         /// To be stored in place of the old ones.
         validators: Validators,
+        /// For so long, its server says, it stays as it is.
+        max_age: Option<Duration>,
+        /// The redirects that led to it, for a person.
+        redirects: Option<String>,
         /// Where an unbroken row of 301 and 308 from the feed's URL leads, if anywhere.
         permanent_redirect: Option<Url>,
     },
@@ -83,6 +95,8 @@ pub enum Fetched {
     NotModified {
         /// The stored ones with what the answer replaced.
         validators: Validators,
+        /// As in [`New`](Self::New).
+        permanent_redirect: Option<Url>,
     },
     Failed(FetchFault),
 }

@@ -8,11 +8,25 @@ pub(super) const LOOKED_AT: usize = 16 * 1024;
 /// What kind of page came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Page {
-    /// Cloudflare asks the visitor to prove that it is a browser.
+    /// Cloudflare, or another of its trade, asks the visitor to prove that it is a browser.
     Challenge,
     /// A form that asks for a password.
     Login,
+    /// The network's own page, in place of every other.
+    Portal,
 }
+
+/// By what the pages of Cloudflare, DDoS-Guard, Anubis, Imperva and Sucuri are known.
+const CHALLENGES: &[&str] = &[
+    "<title>just a moment",
+    "_cf_chl_opt",
+    "<title>attention required! | cloudflare",
+    "checking your browser before accessing",
+    "<title>ddos-guard",
+    "making sure you&#39;re not a bot",
+    "_incapsula_resource",
+    "sucuri_cloudproxy_js",
+];
 
 /// Cloudflare names its own challenges (developers.cloudflare.com, "Detect a Challenge Page").
 pub(super) fn is_challenge(headers: &HeaderMap) -> bool {
@@ -30,8 +44,16 @@ pub(super) fn recognise(body: &[u8]) -> Option<Page> {
         return None;
     }
     let has_any = |signs: &[&str]| signs.iter().any(|sign| start.contains(sign));
-    if has_any(&["<title>just a moment", "_cf_chl_opt"]) {
+    if has_any(CHALLENGES) {
         return Some(Page::Challenge);
+    }
+    if has_any(&[
+        "wispaccessgatewayparam",
+        "captive portal",
+        "captiveportal",
+        "captive-portal",
+    ]) {
+        return Some(Page::Portal);
     }
     let asks_for_password = has_any(&["type=\"password\"", "type='password'", "type=password"]);
     let shows_feeds = has_any(&["application/rss+xml", "application/atom+xml"]);
@@ -60,6 +82,14 @@ mod tests {
             (
                 "<html><link type='application/rss+xml'><input type='password'>",
                 None,
+            ),
+            (
+                "<html><title>Attention Required! | Cloudflare</title>",
+                Some(Page::Challenge),
+            ),
+            (
+                "<HTML><!-- <WISPAccessGatewayParam> --><input type='password'>",
+                Some(Page::Portal),
             ),
             ("<!DOCTYPE html><p>Down for maintenance", None),
             (

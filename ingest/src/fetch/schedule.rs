@@ -7,6 +7,9 @@ use std::time::{Duration, UNIX_EPOCH};
 pub const LONGEST_BACKOFF: Duration = Duration::from_hours(6);
 /// The longest wish of a server that is heeded.
 pub const LONGEST_RETRY_AFTER: Duration = Duration::from_hours(24);
+/// The longest time without a look that a server is granted for its ttl: news are to arrive
+/// within minutes, and programs that write feeds set an hour without anybody having thought of it.
+pub const LONGEST_TTL: Duration = Duration::from_mins(15);
 /// Waits vary by this share up and down, so that feeds added together drift apart.
 const JITTER: f64 = 0.1;
 /// A timer does not fire to the second: what is due this soon is due now (or a feed whose
@@ -56,6 +59,11 @@ pub fn due(feed: &FeedState, now: Timestamp, chance: f64, forced: bool) -> Due {
 fn jittered(wait: Duration, chance: f64) -> Duration {
     let factor = 1.0 - JITTER + 2.0 * JITTER * chance;
     Duration::try_from_secs_f64(wait.as_secs_f64() * factor).unwrap_or(wait)
+}
+
+/// The least time between two attempts at a feed whose server says that nothing is new for `ttl`.
+pub fn pace(interval: Duration, ttl: Option<Duration>) -> Duration {
+    ttl.map_or(interval, |ttl| interval.max(ttl.min(LONGEST_TTL)))
 }
 
 /// The pause after so many failures in a row: the interval, doubled from the second failure on,
@@ -155,6 +163,20 @@ mod tests {
                 (wait.as_secs_f64() / 60.0 - minutes).abs() < 0.01,
                 "{wait:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_servers_ttl_lengthens_the_interval_up_to_a_cap() {
+        for (interval, ttl, expected) in [
+            (2, None, 2),
+            (2, Some(0), 2),
+            (2, Some(5), 5),
+            (2, Some(60), 15),
+            (30, Some(60), 30),
+        ] {
+            let pace = pace(interval * MINUTE, ttl.map(|ttl| ttl * MINUTE));
+            assert_eq!(pace, expected * MINUTE, "{interval} {ttl:?}");
         }
     }
 

@@ -15,6 +15,8 @@ use std::collections::{HashMap, HashSet};
 pub struct Identified {
     /// Each key once, in the order of the document.
     pub items: Vec<Item>,
+    /// Of each item, the place of its entry in the document.
+    pub places: Vec<usize>,
     /// To be stored with the feed and given to the next [`identify`]: once its guids have failed
     /// to tell its items apart, they are never trusted again.
     pub guids_unreliable: bool,
@@ -27,19 +29,21 @@ pub fn identify(entries: Vec<Entry>, guids_unreliable: bool) -> Identified {
     let guids_unreliable = guids_unreliable || a_guid_stands_for_several(&entries);
     let total = entries.len();
     let mut seen = HashSet::new();
-    let mut items: Vec<Item> = entries
+    let (places, mut items): (Vec<usize>, Vec<Item>) = entries
         .into_iter()
         .map(|entry| Item {
             key: key(&entry, guids_unreliable),
             link_key: None,
             entry,
         })
-        .filter(|item| seen.insert(item.key.clone()))
-        .collect();
+        .enumerate()
+        .filter(|(_, item)| seen.insert(item.key.clone()))
+        .unzip();
     give_aliases(&mut items);
     Identified {
         guids_unreliable,
         duplicates: total - items.len(),
+        places,
         items,
     }
 }

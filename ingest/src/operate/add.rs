@@ -10,7 +10,7 @@ use crate::run::client;
 use shared::Failure;
 use shared::config::Config;
 use shared::config::opml::Outline;
-use shared::model::Timestamp;
+use shared::model::{Prints, Timestamp};
 use shared::platform::term;
 use shared::policy::text::{one_line, shorten};
 use std::io::{self, Write};
@@ -144,7 +144,8 @@ async fn fetched(
             let body = body.take();
             let end = Instant::now() + config.ingest.deadline;
             let parsing = Parsing::default();
-            let parse = parsing.parse(body.clone(), charset.clone(), final_url.clone(), end);
+            let (copy, base) = (body.clone(), final_url.clone());
+            let parse = parsing.parse(copy, charset.clone(), base, Prints::NONE, end);
             match parse.await {
                 Ok(document) => Ok(Ok(Tried {
                     url: permanent_redirect.unwrap_or(url),

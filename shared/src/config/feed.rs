@@ -1,6 +1,7 @@
 //! `[[feed]]`: what is watched.
 
 use super::Surroundings;
+use super::access::{self, Access};
 use super::address::names_private_host;
 use super::ingest::Ingest;
 use super::opml::{self, Outline};
@@ -28,6 +29,9 @@ pub struct Feed {
     pub authorization: Option<SecretFile>,
     /// Whether a cloud model may read what it says; yes by default.
     pub cloud: bool,
+    /// Its server may ask for a longer one: the configuration gives this feed none of its own.
+    pub heeds_ttl: bool,
+    pub access: Access,
 }
 
 pub(super) fn read_all(
@@ -102,6 +106,8 @@ fn of_outline(outline: &Outline, ingest: &Ingest, around: &Surroundings<'_>) -> 
         quiet_after: ingest.quiet_after,
         authorization: None,
         cloud: true,
+        heeds_ttl: true,
+        access: Access::default(),
     })
 }
 
@@ -112,9 +118,7 @@ fn read(section: &mut Section<'_>, ingest: &Ingest, around: &Surroundings<'_>) -
     });
     let name = section.get("name", text);
     let tags = section.list("tags", text).unwrap_or_default();
-    let interval = section
-        .get("interval", duration(MINUTE..=30 * DAY))
-        .unwrap_or(ingest.interval);
+    let interval = section.get("interval", duration(MINUTE..=30 * DAY));
     let quiet_after = section
         .get("quiet_after", duration(DAY..=TEN_YEARS))
         .unwrap_or(ingest.quiet_after);
@@ -122,21 +126,32 @@ fn read(section: &mut Section<'_>, ingest: &Ingest, around: &Surroundings<'_>) -
     // A value that is refused keeps the feed's words at home.
     let cloud = section.get("cloud", flag);
     let cloud = cloud.unwrap_or_else(|| !section.has("cloud"));
+    let access = access::read(section, around);
     let url = url?;
-    if authorization.is_some() && url.scheme() == "file" {
-        section.refuse(
-            "authorization_file",
-            "a file:// feed is read without a request, so nobody would see it; remove it",
-        );
+    for key in [
+        "authorization_file",
+        "user_agent",
+        "headers",
+        "ca_file",
+        "family",
+    ] {
+        if section.has(key) && url.scheme() == "file" {
+            section.refuse(
+                key,
+                "a file:// feed is read without a request, so nobody would see it; remove it",
+            );
+        }
     }
     Some(Feed {
         url,
         name,
         tags,
-        interval,
+        interval: interval.unwrap_or(ingest.interval),
+        heeds_ttl: interval.is_none(),
         quiet_after,
         authorization,
         cloud,
+        access,
     })
 }
 

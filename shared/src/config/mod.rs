@@ -4,6 +4,7 @@
 //! A key is accepted only where something reads it: see [`Config`] for the shape, the fields for
 //! meanings and defaults, and `deploy/config.example.toml` for a file to start from.
 
+mod access;
 mod address;
 mod channel;
 mod classify;
@@ -19,6 +20,7 @@ mod suggest;
 mod telegram;
 mod value;
 
+pub use access::{Access, Family, Header, HeaderText};
 pub use channel::{Channel, ChannelKind};
 pub use classify::{Classify, Cloud, CloudApi, Ollama};
 pub use error::{ConfigError, Place, Problem};

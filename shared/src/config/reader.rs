@@ -216,6 +216,27 @@ impl<'r> Section<'r> {
             .collect()
     }
 
+    /// The pairs of `key = { … }`, whose names are anybody's; those that are refused are left out.
+    pub(super) fn pairs<T>(
+        &mut self,
+        key: &'static str,
+        example: &str,
+        convert: impl Fn(&str, Place, &DeValue<'_>) -> Read<T>,
+    ) -> Vec<T> {
+        let Some(section) = self.section(key, example) else {
+            return Vec::new();
+        };
+        let pairs = section.table.iter();
+        pairs
+            .filter_map(|(name, value)| {
+                let at = section.at(name.get_ref());
+                convert(name.get_ref(), at, value.get_ref())
+                    .map_err(|what| section.refuse(name.get_ref(), what))
+                    .ok()
+            })
+            .collect()
+    }
+
     /// Every `[key.NAME]`, by name.
     pub(super) fn named_tables(&mut self, key: &'static str) -> Vec<(&'r str, Section<'r>)> {
         let example = format!("[{key}.NAME]");

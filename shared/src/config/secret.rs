@@ -11,6 +11,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use toml::de::DeValue;
 
 /// The programs that a configuration is loaded for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,33 +153,40 @@ pub(super) fn read(
     owner: Program,
     around: &Surroundings<'_>,
 ) -> Option<SecretFile> {
-    let name = section.get(key, |value| {
-        let name = text(value)?;
-        // Not shown: somebody wrote the secret itself here.
-        if name.contains(char::is_whitespace) {
-            Err(
-                "must be the name of a file, and file names with spaces look like the \
-                     secret itself; put the secret into a file and name that"
-                    .to_owned(),
-            )
-        } else {
-            Ok(PathBuf::from(name))
-        }
-    })?;
-    let secret = SecretFile {
-        at: section.at(key),
-        credential: match around.credentials {
-            Some(directory) if name.is_relative() => Some(directory.join(&name)),
-            _ => None,
-        },
-        file: around.directory.join(name),
-    };
+    let name = section.get(key, file_name)?;
+    let secret = at(name, section.at(key), around);
     if around.program.needs_what_is_for(owner)
         && let Err(problem) = secret.resolve()
     {
         section.refuse(key, problem.what);
     }
     Some(secret)
+}
+
+/// The name of a secret's file.
+pub(super) fn file_name(value: &DeValue<'_>) -> Read<PathBuf> {
+    let name = text(value)?;
+    // Not shown: somebody wrote the secret itself here.
+    if name.contains(char::is_whitespace) {
+        return Err(
+            "must be the name of a file, and file names with spaces look like the \
+             secret itself; put the secret into a file and name that"
+                .to_owned(),
+        );
+    }
+    Ok(PathBuf::from(name))
+}
+
+/// The secret file of that name, as the key at that place names it.
+pub(super) fn at(name: PathBuf, at: Place, around: &Surroundings<'_>) -> SecretFile {
+    SecretFile {
+        at,
+        credential: match around.credentials {
+            Some(directory) if name.is_relative() => Some(directory.join(&name)),
+            _ => None,
+        },
+        file: around.directory.join(name),
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! What is remembered of each feed between two ticks.
 
-use super::{Db, StoreError};
-use crate::model::{Timestamp, Validators};
+use super::{Db, StoreError, moves};
+use crate::model::{Prints, Timestamp, Validators};
 use rusqlite::{Row, named_params};
+use std::time::Duration;
 
 /// A feed as the last tick left it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,12 @@ pub struct FeedState {
     pub paused_at: Option<Timestamp>,
     /// `None` with `paused_at`: until a person resumes it.
     pub paused_until: Option<Timestamp>,
+    /// Of the entries of its last document.
+    pub prints: Prints,
+    /// For so long after a document, its server said, there is nothing new.
+    pub ttl: Option<Duration>,
+    /// Where it lives now, when it was seen to have moved for good.
+    pub location: Option<String>,
 }
 
 impl FeedState {
@@ -47,6 +54,9 @@ impl FeedState {
             gone_at: None,
             paused_at: None,
             paused_until: None,
+            prints: Prints::NONE,
+            ttl: None,
+            location: None,
         }
     }
 }
@@ -66,17 +76,18 @@ pub fn register(db: &Db, urls: &[String]) -> Result<(), StoreError> {
 pub fn all(db: &Db) -> Result<Vec<FeedState>, StoreError> {
     const ALL: &str = "\
 SELECT id,url,title,etag,last_modified,full_at,guids_unreliable,seeded_at IS NOT NULL AS seeded,
-       attempted_at,retry_at,failures,gone_at,paused_at,paused_until FROM feed";
+       attempted_at,retry_at,failures,gone_at,paused_at,paused_until,prints,ttl,location FROM feed";
     let mut statement = db.prepare_cached(ALL)?;
     let rows = statement.query_map([], state)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The server said that nothing changed.
+/// The server said that nothing changed, and by permanent redirects, where the feed is.
 pub fn not_modified(
     db: &Db,
     id: i64,
     validators: &Validators,
+    moved_to: Option<&str>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     const NOT_MODIFIED: &str = "\
@@ -86,7 +97,7 @@ UPDATE feed SET etag=:etag,last_modified=:modified,attempted_at=:now,succeeded_a
         ":etag": validators.etag, ":modified": validators.last_modified,
         ":now": now.unix_seconds(), ":id": id,
     })?;
-    Ok(())
+    moves::seen_unread(db, id, moved_to)
 }
 
 /// The fetch or the parse failed. Nothing that is known is touched.
@@ -132,7 +143,12 @@ fn state(row: &Row<'_>) -> rusqlite::Result<FeedState> {
         let seconds: Option<f64> = row.get(name)?;
         Ok(seconds.map(Timestamp::from_unix_seconds))
     };
+    let prints: Option<Vec<u8>> = row.get("prints")?;
+    let ttl: Option<f64> = row.get("ttl")?;
     Ok(FeedState {
+        prints: prints.map_or(Prints::NONE, |bytes| Prints::from_bytes(&bytes)),
+        ttl: ttl.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+        location: row.get("location")?,
         id: row.get("id")?,
         url: row.get("url")?,
         title: row.get("title")?,

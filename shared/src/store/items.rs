@@ -1,9 +1,11 @@
 //! Items: stored with their feed's new validators in one transaction, judged in a later one.
 
 use super::known::{self, Found, Known};
+use super::moves;
 use super::{Db, StoreError};
-use crate::model::{DedupKey, Entry, Item, Timestamp, Validators, Verdict};
+use crate::model::{DedupKey, Entry, Item, Prints, Timestamp, Validators, Verdict};
 use rusqlite::{Row, named_params};
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// One good parse of one feed.
@@ -12,8 +14,16 @@ pub struct Parsed {
     pub feed_id: i64,
     pub title: Option<String>,
     pub items: Vec<Item>,
+    /// Of the items, those that stand as they stood at the last reading; they may lack their summary.
+    pub unchanged: HashSet<DedupKey>,
+    /// Of all entries of the document.
+    pub prints: Prints,
     pub guids_unreliable: bool,
     pub validators: Validators,
+    /// For so long, the server says, there is nothing new.
+    pub ttl: Option<Duration>,
+    /// Where permanent redirects led to this document, or where it is known to have moved to.
+    pub moved_to: Option<String>,
     /// A first parse seeds: its items are known, not told.
     pub seed: bool,
 }
@@ -32,7 +42,7 @@ pub struct Stored {
 const FEED: &str = "\
 UPDATE feed SET title=coalesce(:title,title),etag=:etag,last_modified=:modified,
        guids_unreliable=max(guids_unreliable,:unreliable),
-       full_at=:now,
+       full_at=:now,prints=:prints,ttl=:ttl,
        seeded_at=coalesce(seeded_at,:now),
        seed_told_at=CASE WHEN seeded_at IS NULL AND NOT :seed THEN :now ELSE seed_told_at END,
        attempted_at=:now,succeeded_at=:now,failures=0,retry_at=0,gone_at=NULL,last_error=NULL
@@ -53,17 +63,29 @@ pub fn store(db: &Db, parsed: &Parsed, now: Timestamp) -> Result<Stored, StoreEr
         named_params! {
             ":title": parsed.title, ":etag": parsed.validators.etag,
             ":modified": parsed.validators.last_modified, ":unreliable": parsed.guids_unreliable,
-            ":seed": parsed.seed,
+            ":seed": parsed.seed, ":prints": parsed.prints.to_bytes(),
+            ":ttl": parsed.ttl.map(|ttl| ttl.as_secs_f64()),
             ":now": now.unix_seconds(), ":id": parsed.feed_id,
         },
         |_| Ok(()),
     )?;
     let seeding = first && parsed.seed;
     let mut stored = Stored::default();
+    let mut forgotten = false;
     let found = known::find(db, parsed.feed_id, &parsed.items, now)?;
     for (item, found) in parsed.items.iter().zip(found) {
         let state = if seeding { "seeded" } else { "pending" };
+        let unchanged = parsed.unchanged.contains(&item.key);
         match found {
+            Found::Known(known) if unchanged => {
+                seen(db, &known, now)?;
+                stored.known += 1;
+                continue;
+            }
+            _ if unchanged => {
+                forgotten = true;
+                continue;
+            }
             Found::Known(known) => {
                 refresh(db, &known, &item.entry, now)?;
                 stored.known += 1;
@@ -103,6 +125,12 @@ pub fn store(db: &Db, parsed: &Parsed, now: Timestamp) -> Result<Stored, StoreEr
                 ":now": now.unix_seconds(), ":items": i64::try_from(stored.renamed).unwrap_or(i64::MAX), ":id": parsed.feed_id,
             })?;
     }
+    if forgotten {
+        read_all_again(db, parsed.feed_id)?;
+    }
+    let is_known_here = stored.known > stored.renamed;
+    let moved_to = parsed.moved_to.as_deref();
+    moves::seen_in_full(db, parsed.feed_id, moved_to, is_known_here, now)?;
     prune(db, parsed.feed_id, now)?;
     Ok(stored)
 }
@@ -129,6 +157,23 @@ fn is_first(db: &Db, feed_id: i64) -> Result<bool, StoreError> {
     Ok(db
         .prepare_cached("SELECT seeded_at IS NULL FROM feed WHERE id=:id")?
         .query_row(named_params! {":id": feed_id}, |row| row.get(0))?)
+}
+
+/// An item that came without its summary, because it was known, is not known: the next reading
+/// brings it whole.
+fn read_all_again(db: &Db, feed_id: i64) -> Result<(), StoreError> {
+    const FORGET: &str = "UPDATE feed SET prints=NULL,etag=NULL,last_modified=NULL WHERE id=:id";
+    db.prepare_cached(FORGET)?
+        .execute(named_params! {":id": feed_id})?;
+    Ok(())
+}
+
+fn seen(db: &Db, known: &Known, now: Timestamp) -> Result<(), StoreError> {
+    if now.since(known.last_seen) > SEEN_PRECISION {
+        db.prepare_cached("UPDATE item SET last_seen_at=:now WHERE id=:id")?
+            .execute(named_params! {":now": now.unix_seconds(), ":id": known.id})?;
+    }
+    Ok(())
 }
 
 /// An edit is an edit: it is kept, and whoever judges the item later judges the new words.

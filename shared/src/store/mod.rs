@@ -16,6 +16,7 @@ pub mod journal;
 mod known;
 mod migrate;
 pub mod models;
+mod moves;
 mod open;
 pub mod outbox;
 mod pool;
