@@ -162,7 +162,7 @@ fn the_tick(db: &Connection) -> Result<(), StoreError> {
     models::answer(db, "hash")?;
     models::forget(db, later)?;
     items::count_pending(db)?;
-    feeds::not_modified(db, 1, &Validators::NONE, now)?;
+    feeds::not_modified(db, 1, &Validators::NONE, None, now)?;
     feeds::failed(db, 1, "no", None, now)?;
     feeds::seeded_untold(db)?;
     feeds::seed_told(db, &[1], now)?;

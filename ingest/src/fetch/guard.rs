@@ -12,7 +12,7 @@ use shared::config::Family;
 use shared::policy::address::is_public;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use url::{Host, Url};
 
 /// Judges URLs before they are asked for, and addresses before they are connected to.
@@ -67,7 +67,10 @@ impl Guard {
         mut found: Vec<SocketAddr>,
     ) -> Result<Vec<SocketAddr>, PrivateAddress> {
         let first = found.first().map(SocketAddr::ip);
-        found.retain(|address| self.allow_private || is_public(address.ip()));
+        found.retain(|address| {
+            let address = address.ip().to_canonical();
+            !is_metadata(address) && (self.allow_private || is_public(address))
+        });
         match first {
             Some(address) if found.is_empty() => Err(PrivateAddress {
                 host: host.to_owned(),
@@ -75,6 +78,14 @@ impl Guard {
             }),
             _ => Ok(found),
         }
+    }
+}
+
+/// Where clouds keep the credentials of a machine: no feed lives there, whatever is allowed.
+fn is_metadata(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address == Ipv4Addr::new(169, 254, 169, 254),
+        IpAddr::V6(address) => address == Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
     }
 }
 
@@ -132,10 +143,16 @@ mod tests {
             "http://0177.0.0.1/",
             "https://[::1]/",
             "https://[::ffff:7f00:1]/",
-            "http://169.254.169.254/latest/meta-data",
         ] {
             assert_eq!(admitted(url, false), Err(FaultKind::Private), "{url}");
             assert_eq!(admitted(url, true), Ok(()), "{url}");
+        }
+        for url in [
+            "http://169.254.169.254/latest/meta-data",
+            "http://[::ffff:169.254.169.254]/",
+            "http://[fd00:ec2::254]/",
+        ] {
+            assert_eq!(admitted(url, true), Err(FaultKind::Private), "{url}");
         }
         assert_eq!(admitted("https://1.1.1.1/", false), Ok(()));
     }

@@ -122,7 +122,9 @@ fn header_name(name: &str) -> Read<String> {
     }
     let sound = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
     if lower.is_empty() || !lower.chars().all(sound) {
-        return Err(format!("{name:?} is not the name of a header"));
+        return Err(format!(
+            "{name:?} is not the name of a header; write one of letters, digits and hyphens"
+        ));
     }
     Ok(lower)
 }

@@ -59,16 +59,7 @@ const SEEN_PRECISION: Duration = Duration::from_hours(24);
 /// Stores a parse: validators and items together, so that no crash separates them.
 pub fn store(db: &Db, parsed: &Parsed, now: Timestamp) -> Result<Stored, StoreError> {
     let first = is_first(db, parsed.feed_id)?;
-    db.prepare_cached(FEED)?.query_row(
-        named_params! {
-            ":title": parsed.title, ":etag": parsed.validators.etag,
-            ":modified": parsed.validators.last_modified, ":unreliable": parsed.guids_unreliable,
-            ":seed": parsed.seed, ":prints": parsed.prints.to_bytes(),
-            ":ttl": parsed.ttl.map(|ttl| ttl.as_secs_f64()),
-            ":now": now.unix_seconds(), ":id": parsed.feed_id,
-        },
-        |_| Ok(()),
-    )?;
+    store_feed(db, parsed, now)?;
     let seeding = first && parsed.seed;
     let mut stored = Stored::default();
     let mut forgotten = false;
@@ -150,6 +141,20 @@ DELETE FROM item WHERE id IN(
     db.prepare_cached(PRUNE)?.execute(named_params! {
         ":feed": feed_id, ":before": before, ":remembered": REMEMBERED,
     })?;
+    Ok(())
+}
+
+fn store_feed(db: &Db, parsed: &Parsed, now: Timestamp) -> Result<(), StoreError> {
+    db.prepare_cached(FEED)?.query_row(
+        named_params! {
+            ":title": parsed.title, ":etag": parsed.validators.etag,
+            ":modified": parsed.validators.last_modified, ":unreliable": parsed.guids_unreliable,
+            ":seed": parsed.seed, ":prints": parsed.prints.to_bytes(),
+            ":ttl": parsed.ttl.map(|ttl| ttl.as_secs_f64()),
+            ":now": now.unix_seconds(), ":id": parsed.feed_id,
+        },
+        |_| Ok(()),
+    )?;
     Ok(())
 }
 
