@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// A document with more tags than this is read up to here.
-const TAG_LIMIT: usize = 500_000;
+/// A document with more tags than this is read up to here: they take 20 MB.
+const TAG_LIMIT: usize = 250_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -79,7 +79,9 @@ fn quoted(text: &str) -> (&str, &str) {
 
 /// Finds the tags, paired. Comments, CDATA and declarations hold none.
 pub(super) fn scan(text: &str) -> Vec<Tag<'_>> {
-    let mut tags = Vec::new();
+    // Once and for all: a list that grows by doubling takes twice as much.
+    let most = text.bytes().filter(|byte| *byte == b'<').count();
+    let mut tags = Vec::with_capacity(most.min(TAG_LIMIT));
     let mut at = 0;
     while let Some(start) = find(text, at, "<")
         && tags.len() < TAG_LIMIT
@@ -178,16 +180,15 @@ fn attributes_end(text: &str) -> usize {
 
 /// Gives every opening tag its end. What closes an outer element or an item ends what is open
 /// inside; a new item ends the one before; a stray closing tag ends nothing.
-fn pair(tags: &mut [Tag<'_>]) {
-    let mut open = OpenTags::default();
+fn pair<'t>(tags: &mut [Tag<'t>]) {
+    let mut open: OpenTags<'t> = OpenTags::default();
     for at in 0..tags.len() {
         let Some(tag) = tags.get(at) else { return };
-        let name = tag.name.clone().into_owned();
+        let name = tag.name.clone();
         let (kind, is_item, is_frame) = (tag.kind, tag.is_item(), tag.is_frame());
         if kind == Kind::Close || is_item {
             while open.holds(&name)
-                && let Some(inner) = open.pop()
-                && let Some(inner) = tags.get_mut(inner)
+                && let Some(inner) = open.pop(tags)
             {
                 let is_whole = inner.name == name || is_frame && inner.is_item();
                 inner.pair = is_whole.then_some(at);
@@ -205,27 +206,27 @@ fn pair(tags: &mut [Tag<'_>]) {
 /// The tags that are open, and how many there are of each name: so that a stray closing tag need
 /// not search them all.
 #[derive(Default)]
-struct OpenTags {
-    stack: Vec<(usize, String)>,
-    count: HashMap<String, usize>,
+struct OpenTags<'t> {
+    stack: Vec<usize>,
+    count: HashMap<Cow<'t, str>, usize>,
 }
 
-impl OpenTags {
-    fn push(&mut self, at: usize, name: String) {
-        *self.count.entry(name.clone()).or_default() += 1;
-        self.stack.push((at, name));
+impl<'t> OpenTags<'t> {
+    fn push(&mut self, at: usize, name: Cow<'t, str>) {
+        *self.count.entry(name).or_default() += 1;
+        self.stack.push(at);
     }
 
     fn holds(&self, name: &str) -> bool {
         self.count.get(name).is_some_and(|&count| count > 0)
     }
 
-    fn pop(&mut self) -> Option<usize> {
-        let (at, name) = self.stack.pop()?;
-        if let Some(count) = self.count.get_mut(&name) {
+    fn pop<'g>(&mut self, tags: &'g mut [Tag<'t>]) -> Option<&'g mut Tag<'t>> {
+        let tag = tags.get_mut(self.stack.pop()?)?;
+        if let Some(count) = self.count.get_mut(&tag.name) {
             *count -= 1;
         }
-        Some(at)
+        Some(tag)
     }
 }
 

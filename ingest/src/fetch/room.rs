@@ -11,6 +11,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 const KIB: usize = 1024;
 
+/// The most by which a body grows ahead of what came.
+const STEP: usize = 512 * KIB;
+
 /// All bodies of a process together, in bytes.
 pub(super) const TOGETHER: usize = 32 * KIB * KIB;
 
@@ -67,6 +70,11 @@ impl Room {
 
 impl Body {
     pub(super) fn extend(&mut self, chunk: &[u8]) {
+        if self.bytes.capacity() - self.bytes.len() < chunk.len() {
+            // Not twice what it has, as a list grows by itself: that is not what it was admitted for.
+            let more = self.bytes.len().min(STEP);
+            self.bytes.reserve_exact(chunk.len().max(more));
+        }
         self.bytes.extend_from_slice(chunk);
     }
 

@@ -118,7 +118,7 @@ fn plain(name: &str, value: &DeValue<'_>) -> Read<Header> {
 fn header_name(name: &str) -> Read<String> {
     let lower = name.to_ascii_lowercase();
     if let Some((_, why)) = OURS.iter().find(|(ours, _)| *ours == lower) {
-        return Err(format!("this header is not yours to set: {why}"));
+        return Err(format!("this header is not yours to set; {why}"));
     }
     let sound = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
     if lower.is_empty() || !lower.chars().all(sound) {
