@@ -81,11 +81,6 @@ fn a_wrong_command_line_ends_with_2() {
         ),
         (
             Program::Ingest,
-            &["check", "--live"],
-            "watchalert-ingest: the ingest has no --live check of its own: `watchalert-sender check --live` tries the channels, `watchalert-ingest --dry-run` the feeds",
-        ),
-        (
-            Program::Ingest,
             &["--feed", "https://example.org/"],
             "watchalert-ingest: https://example.org/ is not in the configuration: add it there, or try it with --dry-run",
         ),
