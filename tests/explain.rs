@@ -78,6 +78,7 @@ fn every_stage_is_told_with_its_time_and_reason() {
         "last fetched 2026-11-30 08:02:00 (4 min ago), with success",
         "known     since 2026-11-30 08:02:00, by its guid",
         "verdict   2026-11-30 08:02:00 critical, vulnerability, by floor: ",
+        "route     the default channel screen",
         "alert     #",
         "row 2 to screen/-: critical, sent, 2 tries, receipt 4711",
         "1 2026-11-30 08:04:00 unknown: a scripted fault",

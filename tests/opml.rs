@@ -1,8 +1,10 @@
 //! Feeds from an OPML file, and the commands that change it.
 
 use std::fs;
+use std::process::{Command, Stdio};
 use watchalert_tests::desk::Desk;
 use watchalert_tests::feeds::Reply;
+use watchalert_tests::programs::Program;
 
 const OPML: &str = "[feeds]\nopml = \"feeds.opml\"\n";
 
@@ -154,4 +156,76 @@ fn an_import_adds_what_is_new_and_keeps_what_is_there() {
     let refused = desk.refused(&["feeds", "import", &file]);
     assert!(refused.contains("it has no <body>"), "{refused}");
     assert_eq!(list(&desk), "not a list", "and it is left as it is");
+}
+
+#[test]
+fn a_feed_that_no_page_names_is_found_where_feeds_often_lie() {
+    let desk = desk(&[]);
+    let page = Reply::body("<!doctype html><html><head><title>News</title></head></html>");
+    desk.server.set("/news", page);
+    desk.show("/feed.xml", &[("1", "Heron 1.1")]);
+    desk.said(&["feeds", "add", &desk.server.url("/news")]);
+    assert!(list(&desk).contains(&desk.server.url("/feed.xml")));
+    let asked: Vec<String> = desk
+        .server
+        .requests()
+        .into_iter()
+        .map(|one| one.path)
+        .collect();
+    assert_eq!(asked[..2], ["/news", "/news/feed"], "below the page first");
+}
+
+#[test]
+fn what_a_choice_shows_can_be_typed_as_it_stands() {
+    let desk = desk(&[]);
+    let links = ["/?feed=rss2", "/?feed=comments"]
+        .map(|href| format!("<link rel=alternate type=application/rss+xml href='{href}'>"));
+    let page = format!(
+        "<!doctype html><html><head>{}</head></html>",
+        links.concat()
+    );
+    desk.server.set("/", Reply::body(page));
+    desk.show("/?feed=rss2", &[("1", "Heron 1.1")]);
+    let refused = desk.refused(&["feeds", "add", &desk.server.url("/")]);
+    let shown = refused.lines().nth(1).expect("the first of two").trim();
+    desk.said(&["feeds", "add", shown]);
+    assert!(list(&desk).contains("/?feed=rss2"));
+}
+
+#[test]
+fn an_address_with_a_password_is_refused_without_showing_it() {
+    let desk = desk(&[]);
+    for address in [
+        "https://me:hunter2@example.org/feed",
+        "https://me:hunter2@example.org:port/feed",
+    ] {
+        let refused = desk.refused(&["feeds", "add", address]);
+        assert!(!refused.contains("hunter2"), "{refused}");
+    }
+}
+
+#[test]
+fn of_several_that_add_at_the_same_time_none_is_lost() {
+    let desk = desk(&[]);
+    let paths: Vec<String> = (0..8).map(|n| format!("/{n}")).collect();
+    for path in &paths {
+        desk.show(path, &[("1", "Heron 1.1")]);
+    }
+    let config = desk.path("config.toml");
+    let start = |path: &String| {
+        Command::new(Program::Ingest.path())
+            .args(["--config".as_ref(), config.as_os_str()])
+            .args(["feeds", "add", &desk.server.url(path)])
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("started")
+    };
+    let running: Vec<_> = paths.iter().map(start).collect();
+    for mut child in running {
+        assert!(child.wait().expect("ended").success());
+    }
+    for path in &paths {
+        let url = format!("\"{}\"", desk.server.url(path));
+        assert!(list(&desk).contains(&url), "{path}");
+    }
 }

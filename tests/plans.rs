@@ -161,6 +161,7 @@ fn the_tick(db: &Connection) -> Result<(), StoreError> {
     models::remember(db, "hash", "{}", Judge::Model, now)?;
     models::answer(db, "hash")?;
     models::forget(db, later)?;
+    items::routed(db, 1, "the default channel")?;
     items::count_pending(db)?;
     feeds::not_modified(db, 1, &Validators::NONE, None, now)?;
     feeds::failed(db, 1, "no", None, now)?;

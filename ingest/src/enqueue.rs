@@ -2,7 +2,7 @@
 
 use crate::classify::FeedFacts;
 use crate::know;
-use crate::route::route;
+use crate::route::{in_words, route};
 use shared::config::Config;
 use shared::model::{Alert, DedupKey, Destination, Timestamp, Verdict};
 use shared::policy::edit::is_same_story;
@@ -18,15 +18,19 @@ pub struct Decision {
     pub item_id: i64,
     pub verdict: Verdict,
     pub owed: Option<Owed>,
+    /// Which route takes it, in words; `None` when it is not told.
+    pub route: Option<String>,
     /// A model had said so of the same words before.
     pub remembered: bool,
 }
 
 /// What follows from `verdict`: pure.
 pub fn decide(pending: &Pending, facts: &FeedFacts, verdict: Verdict, config: &Config) -> Decision {
+    let mut words = None;
     let owed = verdict.severity.priority().map(|priority| {
         let alert = alert_of(pending, facts, &verdict);
         let to = route(&alert, &facts.tags, config);
+        words = Some(in_words(&alert, &facts.tags, config));
         Owed {
             dedup_key: format!("i:{}:{}", pending.feed_id, pending.key),
             cves: know::cves(&pending.entry),
@@ -41,6 +45,7 @@ pub fn decide(pending: &Pending, facts: &FeedFacts, verdict: Verdict, config: &C
         item_id: pending.id,
         verdict,
         owed,
+        route: words,
         remembered: false,
     }
 }
@@ -75,6 +80,9 @@ pub fn store(db: &Db, decision: &Decision, now: Timestamp) -> Result<usize, Stor
         None => (None, 0),
     };
     items::judged(db, decision.item_id, &decision.verdict, alert_id, now)?;
+    if let Some(route) = &decision.route {
+        items::routed(db, decision.item_id, route)?;
+    }
     models::is_judged(db, decision.item_id)?;
     Ok(rows)
 }

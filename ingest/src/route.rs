@@ -5,17 +5,47 @@ use shared::model::{Alert, Destination};
 
 /// The destinations of `alert`, whose feed has `tags`: never empty in a checked configuration.
 pub fn route(alert: &Alert, tags: &[String], config: &Config) -> Vec<Destination> {
-    let matching = config
-        .routes
-        .iter()
-        .find(|route| matches(route, alert, tags));
     let default = std::slice::from_ref(&config.default_channel);
-    let names = matching.map_or(default, |route| route.to.as_slice());
+    let matching = matching(alert, tags, config);
+    let names = matching.map_or(default, |(_, route)| route.to.as_slice());
     let destinations = names.iter().filter_map(|name| {
         let channel = config.channels.iter().find(|channel| channel.name == *name);
         channel.map(shared::config::Channel::destination)
     });
     destinations.collect()
+}
+
+fn matching<'c>(alert: &Alert, tags: &[String], config: &'c Config) -> Option<(usize, &'c Route)> {
+    let mut numbered = config.routes.iter().enumerate();
+    numbered.find(|(_, route)| matches(route, alert, tags))
+}
+
+/// Which route takes `alert`, for a person: its number in the configuration and what it asks for.
+pub fn in_words(alert: &Alert, tags: &[String], config: &Config) -> String {
+    let Some((index, route)) = matching(alert, tags, config) else {
+        return match config.routes.as_slice() {
+            [] => format!("the default channel {}", config.default_channel),
+            _ => format!(
+                "no route fits, so the default channel {}",
+                config.default_channel
+            ),
+        };
+    };
+    let severities = listed(route.severity.as_deref(), |one| one.name());
+    let categories = listed(route.category.as_deref(), |one| one.name());
+    let tags = listed(route.tag.as_deref(), String::as_str).map(|tags| format!("tag {tags}"));
+    let asked = [severities, categories, tags];
+    let asked: Vec<String> = asked.into_iter().flatten().collect();
+    let asked = match asked.as_slice() {
+        [] => "everything".to_owned(),
+        some => some.join(", "),
+    };
+    format!("route[{}] ({asked}) to {}", index + 1, route.to.join(", "))
+}
+
+fn listed<'r, T>(asked: Option<&'r [T]>, name: impl Fn(&'r T) -> &'r str) -> Option<String> {
+    let names: Vec<&str> = asked?.iter().map(name).collect();
+    Some(names.join(" or "))
 }
 
 /// What a route does not ask for, it takes.
@@ -62,6 +92,16 @@ to = ["team"]
 "#;
 
     fn routed(severity: Severity, category: Category, tags: &[&str]) -> Vec<String> {
+        let (alert, tags, config) = scene(severity, category, tags);
+        let to = route(&alert, &tags, &config);
+        to.into_iter().map(|to| to.channel).collect()
+    }
+
+    fn scene(
+        severity: Severity,
+        category: Category,
+        tags: &[&str],
+    ) -> (Alert, Vec<String>, Config) {
         let around = Surroundings {
             directory: Path::new("/"),
             credentials: None,
@@ -83,8 +123,7 @@ to = ["team"]
             published: None,
         };
         let tags: Vec<String> = tags.iter().map(|&tag| tag.to_owned()).collect();
-        let to = route(&alert, &tags, &config);
-        to.into_iter().map(|to| to.channel).collect()
+        (alert, tags, config)
     }
 
     #[test]
@@ -93,6 +132,26 @@ to = ["team"]
         assert_eq!(high, ["phone", "team"]);
         let release = routed(Severity::Low, Category::Release, &["web", "db"]);
         assert_eq!(release, ["team"]);
+    }
+
+    #[test]
+    fn a_person_is_told_which_route_it_was() {
+        let said = |severity, category, tags: &[&str]| {
+            let (alert, tags, config) = scene(severity, category, tags);
+            in_words(&alert, &tags, &config)
+        };
+        assert_eq!(
+            said(Severity::High, Category::Other, &[]),
+            "route[1] (critical or high) to phone, team"
+        );
+        assert_eq!(
+            said(Severity::Low, Category::Release, &["db"]),
+            "route[2] (release, tag db) to team"
+        );
+        assert_eq!(
+            said(Severity::Low, Category::Other, &[]),
+            "no route fits, so the default channel rest"
+        );
     }
 
     #[test]

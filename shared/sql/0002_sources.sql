@@ -39,6 +39,7 @@ CREATE TABLE item(
   severity      TEXT, category TEXT, reason TEXT, judge TEXT, verdict_summary TEXT, judged_at REAL,
   alert_id      INTEGER,                       -- the alert that tells it; it may have been pruned since
   alert_pruned  INTEGER NOT NULL DEFAULT 0,
+  route         TEXT,                          -- which route took it, in words
   UNIQUE(feed_id,dedup_key),
   CONSTRAINT judged_iff_verdict CHECK((state='judged')=(severity IS NOT NULL)),
   CONSTRAINT told_iff_it_matters CHECK(state<>'judged' OR (severity='ignore')=(alert_id IS NULL))

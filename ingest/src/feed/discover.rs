@@ -89,6 +89,34 @@ pub fn discover(page: &[u8], charset: Option<&str>, base: &Url) -> Vec<Named> {
     found
 }
 
+/// Where feeds lie when no page names them, the likeliest first: below the page, then below the
+/// host.
+pub fn well_known(page: &Url) -> Vec<Url> {
+    const NAMES: [&str; 7] = [
+        "feed",
+        "feed.xml",
+        "atom.xml",
+        "rss.xml",
+        "index.xml",
+        "rss",
+        "feed.json",
+    ];
+    let mut folder = page.clone();
+    folder.set_query(None);
+    folder.set_fragment(None);
+    if !folder.path().ends_with('/') {
+        folder.set_path(&format!("{}/", folder.path()));
+    }
+    let mut urls: Vec<Url> = Vec::new();
+    for base in [folder.clone(), folder.join("/").unwrap_or(folder)] {
+        for name in NAMES {
+            let url = base.join(name).ok();
+            urls.extend(url.filter(|url| !urls.contains(url)));
+        }
+    }
+    urls
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,5 +152,19 @@ mod tests {
         for page in ["", "<", "\0\0<link rel=alternate", "{\"a\":1}"] {
             assert_eq!(discover(page.as_bytes(), None, &base), []);
         }
+    }
+
+    #[test]
+    fn well_known_paths_lie_below_the_page_and_below_the_host() {
+        let page = "https://example.org/blog?x=1".parse().unwrap();
+        let urls: Vec<String> = well_known(&page).iter().map(Url::to_string).collect();
+        assert_eq!(
+            urls.first().map(String::as_str),
+            Some("https://example.org/blog/feed")
+        );
+        assert!(urls.contains(&"https://example.org/feed.xml".to_owned()));
+        assert_eq!(urls.len(), 14);
+        let root = "https://example.org/".parse().unwrap();
+        assert_eq!(well_known(&root).len(), 7);
     }
 }

@@ -191,6 +191,9 @@ impl Account {
                 ));
             }
         }
+        if let Some(route) = self.seen.as_ref().and_then(|seen| seen.route.as_ref()) {
+            stages.push(("route", one_line(route)));
+        }
         if let Some(alert) = &self.alert {
             let own = self
                 .seen
@@ -235,7 +238,8 @@ impl Account {
         }));
         let deliveries: Vec<Value> = self.sent.iter().map(sent_json).collect();
         json!({
-            "answer": self.answer(), "item": item, "feed": feed, "verdict": verdict, "alert": alert,
+            "answer": self.answer(), "item": item, "feed": feed, "verdict": verdict,
+            "route": self.seen.as_ref().and_then(|seen| seen.route.clone()), "alert": alert,
             "deliveries": deliveries,
         })
     }

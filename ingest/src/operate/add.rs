@@ -2,8 +2,8 @@
 
 use super::opml::{self, block};
 use super::public;
-use crate::feed::discover::{Named, discover};
-use crate::feed::{Document, plain};
+use crate::feed::discover::{Named, discover, well_known};
+use crate::feed::{Document, ParseError, plain};
 use crate::fetch::{self, FetchRequest, Fetched};
 use crate::parsing::Parsing;
 use crate::run::client;
@@ -71,8 +71,9 @@ fn address(text: &str) -> Result<Url, Failure> {
     } else {
         format!("https://{text}")
     };
+    // What was typed is not repeated: it may hold a password.
     let url = Url::parse(&whole)
-        .map_err(|why| Failure::Usage(format!("{text:?} is not a URL ({why})")))?;
+        .map_err(|why| Failure::Usage(format!("the address is not a URL ({why})")))?;
     if url.username().is_empty() && url.password().is_none() {
         return Ok(url);
     }
@@ -85,14 +86,15 @@ fn address(text: &str) -> Result<Url, Failure> {
 
 /// Reads the feed, or the one feed that the page there names.
 async fn read(url: Url, config: &Config, now: Timestamp) -> Result<Tried, Failure> {
-    let named = match fetched(url, config, now).await? {
+    let page = match fetched(url, config, now).await? {
         Ok(tried) => return Ok(tried),
-        Err(named) => named,
+        Err(page) => page,
     };
-    match named.as_slice() {
+    match page.named.as_slice() {
+        [] => guess(&page, config, now).await,
         [one] => fetched(one.url.clone(), config, now)
             .await?
-            .map_err(|_named| {
+            .map_err(|_page| {
                 Failure::Usage(format!(
                     "the page names {}, but that is a page too",
                     public(one.url.as_str())
@@ -104,11 +106,8 @@ async fn read(url: Url, config: &Config, now: Timestamp) -> Result<Tried, Failur
                     .title
                     .as_deref()
                     .map(|title| format!("  {}", plain(title, TITLE)));
-                format!(
-                    "\n  {}{}",
-                    public(named.url.as_str()),
-                    title.unwrap_or_default()
-                )
+                // Whole, for it is to be typed again; the page shows it to everybody.
+                format!("\n  {}{}", named.url, title.unwrap_or_default())
             });
             let lines: String = lines.collect();
             Err(Failure::Usage(format!(
@@ -118,12 +117,34 @@ async fn read(url: Url, config: &Config, now: Timestamp) -> Result<Tried, Failur
     }
 }
 
-/// A feed, or the feeds that a page names: one at least.
+/// The last resort: where feeds lie on many sites.
+async fn guess(page: &Page, config: &Config, now: Timestamp) -> Result<Tried, Failure> {
+    for url in well_known(&page.url) {
+        if let Ok(Ok(tried)) = fetched(url, config, now).await {
+            return Ok(tried);
+        }
+    }
+    let shown = public(page.url.as_str());
+    Err(Failure::Usage(format!(
+        "{shown} cannot be added: {}, it names none, and none lies where feeds often do",
+        page.why
+    )))
+}
+
+/// A page in the place of a feed.
+struct Page {
+    url: Url,
+    /// Why it is no feed.
+    why: String,
+    named: Vec<Named>,
+}
+
+/// A feed, or the page that is there.
 async fn fetched(
     url: Url,
     config: &Config,
     now: Timestamp,
-) -> Result<Result<Tried, Vec<Named>>, Failure> {
+) -> Result<Result<Tried, Page>, Failure> {
     let shown = public(url.as_str());
     let unusable =
         |why: &str| Failure::Usage(format!("{shown} cannot be added: {}", one_line(why)));
@@ -151,10 +172,14 @@ async fn fetched(
                     url: permanent_redirect.unwrap_or(url),
                     document,
                 })),
-                Err(why) => match discover(&body, charset.as_deref(), &final_url) {
-                    none if none.is_empty() => Err(unusable(&why)),
-                    named => Ok(Err(named)),
-                },
+                Err(why) => {
+                    let named = discover(&body, charset.as_deref(), &final_url);
+                    if named.is_empty() && why != ParseError::WebPage.to_string() {
+                        return Err(unusable(&why));
+                    }
+                    let url = final_url;
+                    Ok(Err(Page { url, why, named }))
+                }
             }
         }
     }

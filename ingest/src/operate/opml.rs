@@ -22,8 +22,18 @@ fn unusable(path: &Path, what: &str, why: &dyn std::fmt::Display) -> Failure {
     Failure::Usage(format!("{} {what}: {why}", path.display()))
 }
 
+/// Of two that change the file one waits, so that neither writes over the other. The folder is what
+/// they lock: the file itself is replaced.
+fn turn(path: &Path) -> Result<File, Failure> {
+    let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = whole.parent().unwrap_or(Path::new("/"));
+    let locked = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
+    locked.map_err(|error| unusable(path, "cannot be changed", &error))
+}
+
 /// Adds feeds at the end of the file; all the rest of it stays as it is.
 pub(super) fn add(path: &Path, feeds: &[Outline]) -> Result<(), Failure> {
+    let _turn = turn(path)?;
     let mut text = current(path)?;
     for feed in feeds {
         text = opml::with(&text, feed).ok_or_else(|| {
@@ -39,6 +49,7 @@ pub(super) fn add(path: &Path, feeds: &[Outline]) -> Result<(), Failure> {
 
 /// Takes a feed out of the file; `false`: it is not there.
 pub(super) fn remove(path: &Path, url: &Url) -> Result<bool, Failure> {
+    let _turn = turn(path)?;
     let mut text = current(path)?;
     let mut removed = false;
     while let Some(place) = find(&text, url) {

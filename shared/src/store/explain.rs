@@ -40,6 +40,8 @@ pub struct Seen {
     /// `seeded`, `pending` or `judged`.
     pub state: String,
     pub verdict: Option<Verdict>,
+    /// Which route took it, in words.
+    pub route: Option<String>,
     pub alert_id: Option<i64>,
 }
 
@@ -161,6 +163,7 @@ pub fn item(db: &Db, id: i64) -> Result<Option<Seen>, StoreError> {
             last_seen: time("last_seen_at")?.unwrap_or_default(),
             state: text(row, "state")?,
             verdict,
+            route: optional_text(row, "route")?,
             alert_id: row.get("alert_id")?,
         })
     });

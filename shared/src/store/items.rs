@@ -303,6 +303,13 @@ UPDATE item SET state='judged',severity=:severity,category=:category,reason=:rea
     Ok(())
 }
 
+/// Which route took an item, in words: for whoever asks why it came where it came.
+pub fn routed(db: &Db, item_id: i64, route: &str) -> Result<(), StoreError> {
+    db.prepare_cached("UPDATE item SET route=:route WHERE id=:id")?
+        .execute(named_params! {":route": route, ":id": item_id})?;
+    Ok(())
+}
+
 /// Which items of a parse are not known yet, by place: what [`store`] would add, without writing.
 pub fn unknown(
     db: &Db,
