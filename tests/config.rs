@@ -230,6 +230,20 @@ fn classify_with_everything() -> Classify {
     }
 }
 
+fn is_asked_in_its_own_way(access: &Access) {
+    let header = Header {
+        name: "x-client".to_owned(),
+        value: HeaderText::Plain("7".to_owned()),
+    };
+    let expected = Access {
+        user_agent: Some("FeedFetcher/1.0".to_owned()),
+        headers: vec![header],
+        ca_file: Some(fixtures("good/smallest.toml")),
+        family: Some(Family::Ipv4),
+    };
+    assert_eq!(*access, expected);
+}
+
 #[test]
 fn everything_that_can_be_written_is_read() {
     let config = load(&fixtures("good/everything.toml")).unwrap();
@@ -256,17 +270,7 @@ fn everything_that_can_be_written_is_read() {
     assert_eq!(*quiet_after, Duration::from_hours(90 * 24));
     assert_eq!(*authorization, None);
     assert!(!heeds_ttl && config.feeds[1].heeds_ttl);
-    let header = Header {
-        name: "x-client".to_owned(),
-        value: HeaderText::Plain("7".to_owned()),
-    };
-    let expected = Access {
-        user_agent: Some("FeedFetcher/1.0".to_owned()),
-        headers: vec![header],
-        ca_file: Some(fixtures("good/smallest.toml")),
-        family: Some(Family::Ipv4),
-    };
-    assert_eq!(*access, expected);
+    is_asked_in_its_own_way(access);
     assert_eq!(config.feeds[1].interval, Duration::from_mins(5));
     let names: Vec<&str> = config.rules.iter().map(|rule| rule.name.as_str()).collect();
     assert_eq!(names, ["exploited", "rule 2", "rule 3"]);

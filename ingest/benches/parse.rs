@@ -1,5 +1,14 @@
 //! How fast feeds are read, beside feed-rs alone on the same bytes in the same run: scripts/bench.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_precision_loss,
+    reason = "a bench talks, takes the time, and may end at its own faults"
+)]
+
 use shared::model::Prints;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -23,7 +32,7 @@ fn main() {
         .collect();
     drop(std::panic::take_hook());
     let bytes: usize = bodies.iter().map(Vec::len).sum();
-    let (mut bare, mut first, mut again) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    let (mut theirs, mut first, mut again) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     for body in &bodies {
         let read = feed::parse(body, None, Some(&base)).expect("read before");
         let known = Prints::of(read.prints);
@@ -36,12 +45,12 @@ fn main() {
             ];
             best = std::array::from_fn(|at| best[at].min(turn[at]));
         }
-        bare += best[0];
+        theirs += best[0];
         first += best[1];
         again += best[2];
     }
-    let ratio = |ours: Duration| ours.as_secs_f64() / bare.as_secs_f64();
-    let rate = bytes as f64 / bare.as_secs_f64() / 1e6;
+    let ratio = |ours: Duration| ours.as_secs_f64() / theirs.as_secs_f64();
+    let rate = bytes as f64 / theirs.as_secs_f64() / 1e6;
     println!(
         "{} feeds, {bytes} bytes; feed-rs alone: {rate:.0} MB/s",
         bodies.len()
@@ -64,8 +73,8 @@ fn alone(body: &[u8]) -> bool {
 
 /// Strictly, so that both do the same work.
 fn is_read_by_both(body: &[u8], base: &Url) -> bool {
-    let theirs = std::panic::catch_unwind(|| alone(body)).unwrap_or(false);
-    theirs && feed::parse(body, None, Some(base)).is_ok_and(|read| !read.repaired)
+    let read = std::panic::catch_unwind(|| alone(body)).unwrap_or(false);
+    read && feed::parse(body, None, Some(base)).is_ok_and(|document| !document.repaired)
 }
 
 fn time<T>(work: impl FnOnce() -> T) -> Duration {
