@@ -111,7 +111,6 @@ fn title(length: usize) -> String {
 fn tick(place: &Place, name: &str) -> (Value, u64) {
     let out = place.path(name);
     let mut command = place.command(Program::Ingest, &["--json", "--now"]);
-    command.env("MALLOC_MMAP_THRESHOLD_", "131072");
     command.stdout(Stdio::from(fs::File::create(&out).expect("a file")));
     let mut running = place.start(command);
     let status = format!("/proc/{}/status", running.id());
