@@ -1,6 +1,6 @@
 //! Clocks that were wrong for a while: nothing that was written then is lost, late or in the way.
 
-use shared::model::{Blame, Priority, Settlement, Timestamp};
+use shared::model::{Blame, Fault, Hold, LONGEST_BACKOFF, Priority, Settlement, Timestamp};
 use shared::store::outbox::{self, Claim, Notice, prune};
 use shared::store::{heartbeats, invariants};
 use std::time::Duration;
@@ -141,7 +141,7 @@ fn a_long_wait_that_is_written_while_somebody_checks_is_no_offence() {
     let lease = world.lease(epoch, &screen);
     let asked = world.clock.now();
     world.advance(Duration::from_secs(59));
-    let at = world.clock.now() + outbox::recover::LONGEST_BACKOFF;
+    let at = world.clock.now() + LONGEST_BACKOFF;
     let settlement = Settlement::RetryAt(at, fault(Blame::Destination, false));
     world.settle(lease, settlement, None).expect("settled");
     assert!(matches!(world.claim(epoch, &screen), Claim::NotBefore(..)));
@@ -166,4 +166,61 @@ INSERT INTO outbox(channel,chat_id,payload,next_attempt,created_at) SELECT 'scre
     let healed = [(); 4].map(|()| world.write(move |db| outbox::heal(db, now)));
     assert_eq!(healed, [Ok(100), Ok(100), Ok(50), Ok(0)]);
     world.all_invariants_hold();
+}
+
+#[test]
+fn a_backoff_that_a_clock_ahead_has_set_ends_when_the_clock_is_right_again() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    for key in ["ahead", "now"] {
+        world.enqueue(key, &screen, Priority::High);
+    }
+    let epoch = world.take_over();
+    world.advance(Duration::from_secs(3_600));
+    let waits = |world: &World| {
+        let at = world.clock.now() + Duration::from_secs(5);
+        let lease = world.lease(epoch, &screen);
+        let settlement = Settlement::RetryAt(at, fault(Blame::Channel, false));
+        world.settle(lease, settlement, None).expect("settled");
+    };
+    waits(&world);
+    world.clock.turn_to(START);
+    waits(&world);
+    let now = world.clock.now();
+    assert_eq!(world.write(move |db| outbox::heal(db, now)), Ok(1));
+    let due =
+        "SELECT group_concat(due_at-1796025600.0) FROM (SELECT due_at FROM outbox ORDER BY id)";
+    assert_eq!(world.ask(due), "0.0,5.0", "what this clock has set stays");
+    assert_eq!(world.write(move |db| outbox::heal(db, now)), Ok(0));
+}
+
+#[test]
+fn only_what_counts_against_a_row_is_time_of_failing() {
+    let world = World::new();
+    let screen = to("screen", "-");
+    world.enqueue("one", &screen, Priority::High);
+    let epoch = world.take_over();
+    let fails = |hold, pause: u64| {
+        let lease = world.lease(epoch, &screen);
+        let failed = Fault {
+            hold,
+            ..fault(Blame::Channel, false)
+        };
+        let settlement = Settlement::RetryAt(Timestamp::EPOCH, failed);
+        world.settle(lease, settlement, None).expect("settled");
+        world.advance(Duration::from_secs(pause));
+    };
+    // A token that is refused for four days, and a failure on either side of it.
+    fails(None, 100);
+    fails(Some(Hold::Down), 100);
+    for _ in 0..4 {
+        fails(Some(Hold::Stopped), 86_400);
+    }
+    fails(None, 86_400);
+    fails(None, 0);
+    let counted = world.ask("SELECT failures||' '||failed_for FROM outbox");
+    assert_eq!(
+        counted, "4 7300.0",
+        "100 s, and two hours of the day in which nobody tried"
+    );
 }

@@ -366,15 +366,22 @@ impl Drain {
             return self.bear(error);
         }
         self.runway.steady.followed(step);
-        let by = Timestamp::from_unix_millis(step.by).unix_seconds();
-        tracing::warn!("the wall clock was set by {by:.1} s; all waits are moved along");
+        self.runway.forget_evidence();
         self.schedule.release_all();
+        let by = Timestamp::from_unix_millis(step.by).unix_seconds();
+        if !step.is_large() {
+            tracing::info!("the wall clock was set by {by:.3} s; all waits are moved along");
+            return Ok(());
+        }
+        tracing::warn!("the wall clock was set by {by:.1} s; all waits are moved along");
         self.rescan().await
     }
 
     async fn rescan(&mut self) -> Result<(), StoreError> {
         let now = self.runway.steady.now();
-        let kept = upkeep::each_minute(&self.runway.store, self.retention, now).await;
+        // A clock that runs ahead would forget what is remembered so that it is not told again.
+        let retention = self.runway.steady.is_sure().then_some(self.retention);
+        let kept = upkeep::each_minute(&self.runway.store, retention, now).await;
         if let Err(error) = kept {
             self.bear(error)?;
         }

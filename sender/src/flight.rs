@@ -204,6 +204,12 @@ impl Runway {
         Ok((settled, death))
     }
 
+    /// The clock was set: when the last 429s were, nobody knows any more.
+    pub fn forget_evidence(&self) {
+        let mut evidence = self.evidence.lock().unwrap_or_else(PoisonError::into_inner);
+        *evidence = Evidence::default();
+    }
+
     fn notices(&self, of: &Destination) -> Option<Destination> {
         self.channels.notices(&of.channel).cloned()
     }

@@ -10,8 +10,14 @@ use std::time::Duration;
 /// After a start, or a step of the wall clock, nothing dies of age for this long: a machine that
 /// boots with a wrong clock would bury everything that waits at its first failure.
 pub(crate) const UNSURE: Duration = Duration::from_secs(600);
-/// Wall and steady clock further apart than this: the wall clock was set. Less is followed silently.
-const STEP: i64 = 2_000;
+/// Wall and steady clock further apart than this, and than a clock that is drawn to the right time goes
+/// wrong meanwhile (half a thousandth): the wall clock was set. Less is followed silently.
+const SLACK: Duration = Duration::from_millis(50);
+const DRAWN: u32 = 1_000;
+/// A step that makes ages wrong.
+const LARGE: i64 = 2_000;
+/// Two clocks that were read further apart tell nothing of each other.
+const TOGETHER: Duration = Duration::from_millis(5);
 
 /// A reading of the steady clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +34,12 @@ pub(crate) struct Step {
     pub(crate) now: Timestamp,
 }
 
+impl Step {
+    pub(crate) fn is_large(self) -> bool {
+        self.by.abs() > LARGE
+    }
+}
+
 /// Clones tell the same time.
 #[derive(Clone, Debug)]
 pub struct Steady {
@@ -41,8 +53,10 @@ struct Known {
     origin: Timestamp,
     /// Milliseconds, as the file knows them.
     stepped: i64,
-    /// The start, or the last step.
+    /// The start, or the last large step.
     since: Moment,
+    /// When the clocks were last compared.
+    looked: Moment,
 }
 
 impl Steady {
@@ -52,6 +66,7 @@ impl Steady {
             origin: clock.now().minus(since.0),
             stepped: 0,
             since,
+            looked: since,
         };
         Self {
             clock,
@@ -80,10 +95,14 @@ impl Steady {
     /// Whether the wall clock was set, as far as the file does not know of it yet.
     pub(crate) fn step(&self) -> Option<Step> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // Read together: what comes between would be taken for a step.
         let (moment, now) = (self.moment(), self.clock.now());
+        if self.moment().0.saturating_sub(moment.0) > TOGETHER {
+            return None;
+        }
         let by = now.unix_millis() - known.at(moment, known.stepped).unix_millis();
-        if by.abs() > STEP {
+        let drawn = moment.0.saturating_sub(known.looked.0) / DRAWN;
+        known.looked = moment;
+        if u128::from(by.unsigned_abs()) > (SLACK + drawn).as_millis() {
             let to = known.stepped.saturating_add(by);
             return Some(Step { to, by, now });
         }
@@ -96,7 +115,10 @@ impl Steady {
     pub(crate) fn followed(&self, step: Step) {
         let since = self.moment();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        (known.stepped, known.since) = (step.to, since);
+        known.stepped = step.to;
+        if step.is_large() {
+            known.since = since;
+        }
     }
 
     /// Whether ages can be believed.
@@ -155,6 +177,20 @@ mod tests {
         clock.turn_to(START);
         let step = steady.step().expect("another");
         assert_eq!((step.to, step.by), (-3_600_000, 24 * 3_600_000));
+    }
+
+    #[test]
+    fn a_small_step_is_a_step_and_leaves_ages_believable() {
+        let clock = Clock::set(START);
+        let steady = Steady::new(clock.clone());
+        clock.advance(HOUR);
+        assert_eq!(steady.step(), None);
+        clock.turn_to(clock.now() + Duration::from_millis(400));
+        let step = steady.step().expect("a step");
+        assert_eq!((step.by, step.is_large()), (400, false));
+        steady.followed(step);
+        assert_eq!((steady.step(), steady.now()), (None, clock.now()));
+        assert!(steady.is_sure());
     }
 
     #[test]

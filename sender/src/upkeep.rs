@@ -9,9 +9,10 @@ use std::time::Duration;
 /// Prune transactions of one minute, a hundred rows each: more can wait for the next.
 const PRUNES: usize = 20;
 
+/// `retention` is `None` while ages cannot be believed: then nothing is pruned.
 pub(crate) async fn each_minute(
     store: &Store,
-    retention: Duration,
+    retention: Option<Duration>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let mut healed = store.write(move |db| gate::heal(db, now)).await?;
@@ -28,11 +29,12 @@ pub(crate) async fn each_minute(
             "backoff that lay too far ahead was shortened"
         );
     }
-    let before = now.minus(retention);
-    for _ in 0..PRUNES {
-        systemd::alive();
-        if store.write(move |db| prune::prune(db, before)).await? == 0 {
-            break;
+    if let Some(before) = retention.map(|retention| now.minus(retention)) {
+        for _ in 0..PRUNES {
+            systemd::alive();
+            if store.write(move |db| prune::prune(db, before)).await? == 0 {
+                break;
+            }
         }
     }
     store.checkpoint().await

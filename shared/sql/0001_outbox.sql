@@ -43,6 +43,9 @@ CREATE TABLE outbox(
   not_before   REAL NOT NULL DEFAULT 0,        -- intent: delayed delivery; healing leaves it alone
   next_attempt REAL NOT NULL DEFAULT 0,        -- backoff
   due_at       REAL GENERATED ALWAYS AS (max(not_before,next_attempt)) VIRTUAL,
+  failures     INTEGER NOT NULL DEFAULT 0,     -- in a row, of those that count against it; a flood wait or a refused token does not
+  failing_at   REAL,                           -- the last of them
+  failed_for   REAL NOT NULL DEFAULT 0,        -- seconds, up to then: the row dies of this, and not of waiting
   expires_at   REAL,
   revived_at   REAL,                           -- when a person last requeued it; its age counts from here
   tries_from   INTEGER NOT NULL DEFAULT 0,     -- its attempts before that, which count against it no more

@@ -48,21 +48,8 @@ pub async fn run(
             one_line(gate.reason.as_deref().unwrap_or("a short pause")),
         )));
     }
-    let delivery = Delivery {
-        id: 0,
-        kind: DeliveryKind::Notice,
-        destination: to,
-        priority: Priority::Low,
-        content: Content::Alert(Box::new(message(name, now))),
-        owed_since: now,
-        unknown_outcomes: 0,
-        unrecognised: 0,
-        failures: 0,
-        failing_since: None,
-        refused_since: None,
-        rest: Vec::new(),
-        possible_repeat: false,
-    };
+    let content = Content::Alert(Box::new(message(name, now)));
+    let delivery = Delivery::untried(0, DeliveryKind::Notice, to, Priority::Low, content, now);
     let refused = |what: &str, fault: Fault| {
         Failure::Unexpected(format!("the channel {name} {what}: {}", fault.detail))
     };

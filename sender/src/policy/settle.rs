@@ -1,6 +1,8 @@
-//! From the outcome of an attempt to what follows for its row. Age decides death, not a count.
+//! From the outcome of an attempt to what follows for its row. Time decides death, not a count.
 
-use shared::model::{Blame, Delivery, Fault, Hold, Outcome, Priority, Settlement, Timestamp};
+use shared::model::{
+    Blame, Delivery, Fault, Hold, LONGEST_BACKOFF, Outcome, Priority, Settlement, Timestamp,
+};
 use shared::policy::backoff::backoff;
 use shared::policy::text::span;
 use std::time::Duration;
@@ -14,15 +16,12 @@ pub const UNRECOGNISED_TRIES: u32 = 3;
 pub const COPY_WAIT: Duration = Duration::from_secs(20);
 /// A destination that refuses us may come back within a week.
 const SUSPENDED: Duration = Duration::from_hours(7 * 24);
-/// A wait beyond this belongs into a gate, not a row.
-const LONGEST: Duration = Duration::from_hours(2);
-
 /// On which terms age kills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// The age of death.
     pub give_up_after: Duration,
-    /// The wall clock has been steady for a while, so that ages can be believed.
+    /// The wall clock has been steady for a while, so that the age of a refusal can be believed.
     pub ages_are_sure: bool,
 }
 
@@ -46,10 +45,7 @@ pub fn decide(
     if fault.maybe_delivered {
         return unknown(fault, delivery, now);
     }
-    let age = now.since(failing_since(delivery, fault.hold).unwrap_or(now));
-    let mortal = age_of_death(fault.hold, terms.give_up_after);
-    if let Some(limit) = mortal.filter(|limit| terms.ages_are_sure && age >= *limit) {
-        let reason = format!("not delivered within {}: {}", span(limit), fault.detail);
+    if let Some(reason) = dies_of(&fault, delivery, terms, now) {
         return Settlement::Bury(reason, fault);
     }
     if matches!(
@@ -59,18 +55,22 @@ pub fn decide(
         // The gate makes it wait, and everything behind it too; the row itself is due at once.
         return Settlement::RetryAt(Timestamp::EPOCH, fault);
     }
-    let wait = backoff(delivery.failures + 1, fault.retry_after, chance).min(LONGEST);
+    let wait = backoff(delivery.failures + 1, fault.retry_after, chance).min(LONGEST_BACKOFF);
     Settlement::RetryAt(now + wait, fault)
 }
 
-/// Neither what waited while nobody tried, nor what waited for another fault, counts: a queue that
-/// stood behind a refused token for a week does not die of a chat's first refusal.
-fn failing_since(delivery: &Delivery, hold: Option<Hold>) -> Option<Timestamp> {
-    let since = match hold {
-        Some(Hold::Suspended) => delivery.refused_since,
-        _ => delivery.failing_since,
+/// A row dies of how long it has failed, and of how long its chat has refused us; never of how long it
+/// waited for anything else.
+fn dies_of(fault: &Fault, delivery: &Delivery, terms: &Terms, now: Timestamp) -> Option<String> {
+    let limit = age_of_death(fault.hold, terms.give_up_after)?;
+    let is_over = match fault.hold {
+        Some(Hold::Suspended) => {
+            let since = delivery.refused_since.map(|at| at.max(delivery.owed_since));
+            terms.ages_are_sure && since.is_some_and(|since| now.since(since) >= limit)
+        }
+        _ => delivery.failing_for(now) >= limit,
     };
-    since.map(|since| since.max(delivery.owed_since))
+    is_over.then(|| format!("not delivered within {}: {}", span(limit), fault.detail))
 }
 
 /// Until when something must be owed to die with a row that was buried for `fault`: everything else
@@ -135,24 +135,12 @@ mod tests {
     };
 
     fn delivery() -> Delivery {
-        Delivery {
-            id: 1,
-            kind: DeliveryKind::Raw,
-            destination: Destination {
-                channel: "ops".to_owned(),
-                chat_id: "1".to_owned(),
-            },
-            priority: Priority::High,
-            content: Content::Unreadable(String::new()),
-            owed_since: NOW,
-            unknown_outcomes: 0,
-            unrecognised: 0,
-            failures: 0,
-            failing_since: None,
-            refused_since: None,
-            rest: Vec::new(),
-            possible_repeat: false,
-        }
+        let to = Destination {
+            channel: "ops".to_owned(),
+            chat_id: "1".to_owned(),
+        };
+        let (kind, content) = (DeliveryKind::Raw, Content::Unreadable(String::new()));
+        Delivery::untried(1, kind, to, Priority::High, content, NOW)
     }
 
     fn fault(blame: Blame, maybe_delivered: bool) -> Fault {
@@ -210,12 +198,21 @@ mod tests {
     }
 
     #[test]
-    fn age_decides_death() {
+    fn a_row_dies_of_how_long_it_has_failed() {
         let mut old = delivery();
-        old.owed_since = NOW.minus(DAYS);
-        old.failing_since = Some(old.owed_since);
+        old.failed_for = DAYS.saturating_sub(Duration::from_secs(300));
+        old.failing_at = Some(NOW.minus(Duration::from_secs(299)));
         for blame in [Blame::Channel, Blame::Destination] {
-            let reason = said(Outcome::Deferred(fault(blame, false)), &old, 1);
+            let outcome = || Outcome::Deferred(fault(blame, false));
+            assert_eq!(said(outcome(), &old, 1), "2 s");
+        }
+        old.failing_at = Some(NOW.minus(Duration::from_secs(300)));
+        for hold in [None, Some(Hold::Down)] {
+            let down = Fault {
+                hold,
+                ..fault(Blame::Channel, false)
+            };
+            let reason = said(Outcome::Deferred(down), &old, 1);
             assert_eq!(reason, "not delivered within 3 d: no");
         }
     }
@@ -226,21 +223,29 @@ mod tests {
         old.owed_since = NOW.minus(DAYS * 10);
         let outcome = || Outcome::Deferred(fault(Blame::Channel, false));
         assert_eq!(said(outcome(), &old, 1), "2 s");
-        old.failing_since = Some(NOW.minus(DAYS / 2));
-        assert_eq!(said(outcome(), &old, 2), "4 s");
+        old.failing_at = Some(NOW.minus(DAYS * 9));
+        assert_eq!(said(outcome(), &old, 2), "4 s", "nor at its second");
+        assert_eq!(old.failing_for(NOW), LONGEST_BACKOFF);
     }
 
     #[test]
     fn a_clock_that_was_just_set_kills_nothing() {
         let mut old = delivery();
         old.owed_since = NOW.minus(DAYS * 10);
-        old.failing_since = Some(old.owed_since);
+        old.refused_since = Some(old.owed_since);
         let unsure = Terms {
             ages_are_sure: false,
             ..SURE
         };
-        let outcome = Outcome::Deferred(fault(Blame::Channel, false));
-        assert_eq!(said_on(&unsure, outcome, &old, 1), "2 s");
+        let blocked = || {
+            Outcome::Deferred(Fault {
+                hold: Some(Hold::Suspended),
+                ..fault(Blame::Destination, false)
+            })
+        };
+        assert_eq!(said_on(&unsure, blocked(), &old, 1), "0 s");
+        let dead = said_on(&SURE, blocked(), &old, 1);
+        assert_eq!(dead, "not delivered within 7 d: no");
     }
 
     #[test]

@@ -70,24 +70,12 @@ mod tests {
     };
 
     fn delivery(content: Content) -> Delivery {
-        Delivery {
-            id: 7,
-            kind: DeliveryKind::Alert,
-            destination: Destination {
-                channel: "screen".to_owned(),
-                chat_id: "-".to_owned(),
-            },
-            priority: Priority::Critical,
-            content,
-            owed_since: Timestamp::EPOCH,
-            unknown_outcomes: 0,
-            unrecognised: 0,
-            failures: 0,
-            failing_since: None,
-            refused_since: None,
-            rest: Vec::new(),
-            possible_repeat: false,
-        }
+        let to = Destination {
+            channel: "screen".to_owned(),
+            chat_id: "-".to_owned(),
+        };
+        let (kind, content) = (DeliveryKind::Alert, content);
+        Delivery::untried(7, kind, to, Priority::Critical, content, Timestamp::EPOCH)
     }
 
     fn alert() -> Alert {

@@ -4,6 +4,7 @@ use super::verdict::named;
 use super::{Alert, Destination, Priority, Timestamp, UnknownName};
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// The state of a row in the outbox; ARCHITECTURE.md draws the moves between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,15 +83,55 @@ pub struct Delivery {
     pub unknown_outcomes: u32,
     /// Attempts refused without a reason that we know, since a person revived it.
     pub unrecognised: u32,
-    /// Attempts that did not deliver, since a person revived it.
+    /// Failures in a row that count against it, the last of them, and for how long it had failed then.
     pub failures: u32,
-    /// The first of them.
-    pub failing_since: Option<Timestamp>,
+    pub failing_at: Option<Timestamp>,
+    pub failed_for: Duration,
     /// Since when its destination refuses us.
     pub refused_since: Option<Timestamp>,
     /// An earlier attempt may have arrived: this one must be marked.
     pub possible_repeat: bool,
 }
+
+impl Delivery {
+    /// As it stands before its first attempt.
+    pub fn untried(
+        id: i64,
+        kind: DeliveryKind,
+        destination: Destination,
+        priority: Priority,
+        content: Content,
+        owed_since: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            kind,
+            destination,
+            priority,
+            content,
+            rest: Vec::new(),
+            owed_since,
+            unknown_outcomes: 0,
+            unrecognised: 0,
+            failures: 0,
+            failing_at: None,
+            failed_for: Duration::ZERO,
+            refused_since: None,
+            possible_repeat: false,
+        }
+    }
+
+    /// For how long it fails, if it fails now: a sum of the times between failures, each no longer
+    /// than the longest backoff. What nobody tried, or what waited for something else, is not in it,
+    /// and no clock adds more than that.
+    pub fn failing_for(&self, now: Timestamp) -> Duration {
+        let since = self.failing_at.map(|at| now.since(at));
+        self.failed_for + since.unwrap_or_default().min(LONGEST_BACKOFF)
+    }
+}
+
+/// No backoff of a row is longer; waits of a whole chat, method, bot or channel are gates.
+pub const LONGEST_BACKOFF: Duration = Duration::from_hours(2);
 
 /// A claim on a value, fenced by the sender's epoch. Only its holder may write the result, and
 /// only the store can make one.

@@ -30,7 +30,8 @@ mod verdict;
 
 pub use alert::Alert;
 pub use delivery::{
-    Attempt, Content, DeadLetter, Delivery, DeliveryKind, DeliveryState, Lease, Message, Receipt,
+    Attempt, Content, DeadLetter, Delivery, DeliveryKind, DeliveryState, LONGEST_BACKOFF, Lease,
+    Message, Receipt,
 };
 pub use destination::Destination;
 pub use gate::{Breaker, Gate, GateKeys, Gatekeeper, Gates, Pass, Scope};

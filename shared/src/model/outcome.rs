@@ -29,6 +29,14 @@ pub struct Fault {
     pub detail: String,
 }
 
+impl Fault {
+    /// Whether it counts against the row: neither a wait that somebody asked for, nor a refusal of
+    /// the chat or the bot does, nor what may have arrived.
+    pub fn counts(&self) -> bool {
+        !self.maybe_delivered && matches!(self.hold, None | Some(Hold::Down))
+    }
+}
+
 /// A fault that is not one row's own: it closes a gate, and the row waits behind that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {

@@ -28,38 +28,52 @@ pub fn adjust(db: &Db, keys: &GateKeys, change: &dyn Fn(&mut Gates)) -> Result<(
 pub fn heal(db: &Db, now: Timestamp) -> Result<usize, StoreError> {
     const HEAL: &str = "\
 UPDATE gate SET blocked_until=:now+blocked_for WHERE blocked_until>:now+blocked_for";
-    Ok(db
-        .prepare_cached(HEAL)?
-        .execute(named_params! {":now": now.unix_seconds()})?)
+    // What has begun has not begun later than now.
+    const BEGUN: &str = "\
+UPDATE gate SET clean_since=min(clean_since,:now),failing_since=min(failing_since,:now),
+       refused_since=min(refused_since,:now)
+ WHERE clean_since>:now OR failing_since>:now OR refused_since>:now";
+    let mut healed = 0;
+    for statement in [HEAL, BEGUN] {
+        let mut statement = db.prepare_cached(statement)?;
+        healed += statement.execute(named_params! {":now": now.unix_seconds()})?;
+    }
+    Ok(healed)
 }
 
-/// Moves the waits of all gates along with a wall clock that was set by `seconds`.
-pub(super) fn shift(db: &Db, seconds: f64) -> Result<(), StoreError> {
+/// Moves the waits of all gates along with a wall clock that was set by `seconds` and showed `before`.
+pub(super) fn shift(db: &Db, seconds: f64, before: Timestamp) -> Result<(), StoreError> {
     let rows: Vec<(String, String)> = db
         .prepare_cached("SELECT scope,key FROM gate")?
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     for (scope, key) in rows {
         if let Ok(scope) = scope.parse::<Scope>() {
-            write(db, scope, &key, &moved(one(db, scope, &key)?, seconds))?;
+            write(
+                db,
+                scope,
+                &key,
+                &moved(one(db, scope, &key)?, seconds, before),
+            )?;
         }
     }
     Ok(())
 }
 
-/// What never was stays that.
-fn moved(gate: Gate, seconds: f64) -> Gate {
+/// What never was stays that, and so does what another clock has dated later than now.
+fn moved(gate: Gate, seconds: f64, before: Timestamp) -> Gate {
     let later = |at: Timestamp| match at {
         Timestamp::EPOCH => at,
         at => Timestamp::from_unix_seconds(at.unix_seconds() + seconds),
     };
+    let past = |at: Timestamp| if at <= before { later(at) } else { at };
     Gate {
         next_at: later(gate.next_at),
-        ring: gate.ring.into_iter().map(later).collect(),
-        clean_since: gate.clean_since.map(later),
+        ring: gate.ring.into_iter().map(past).collect(),
+        clean_since: gate.clean_since.map(past),
         blocked_until: later(gate.blocked_until),
-        failing_since: gate.failing_since.map(later),
-        refused_since: gate.refused_since.map(later),
+        failing_since: gate.failing_since.map(past),
+        refused_since: gate.refused_since.map(past),
         ..gate
     }
 }

@@ -2,8 +2,7 @@
 //! returns the rows which break them.
 
 use super::{Db, StoreError};
-use crate::model::Timestamp;
-use crate::store::outbox::recover::LONGEST_BACKOFF;
+use crate::model::{LONGEST_BACKOFF, Timestamp};
 use crate::store::outbox::{optional_text, text};
 use std::time::Duration;
 

@@ -15,14 +15,11 @@ pub fn stepped(db: &Db) -> Result<i64, StoreError> {
         .query_row([], |row| row.get(0))?)
 }
 
-/// Rows in backoff. What is due stays due, whatever the clock shows.
-const BACKOFF: &str = "\
+/// Backoff, and what has come due by the clock before: that stays due, whoever wrote it. What a script
+/// wrote for later is its intent and stays.
+const ROWS: &str = "\
 UPDATE outbox SET next_attempt=next_attempt+:seconds
- WHERE state='ready' AND attempts>0 AND due_at>:from AND next_attempt>:from";
-/// How long a row has failed must not change either.
-const ATTEMPTS: &str = "\
-UPDATE attempt SET started_at=started_at+:seconds
- WHERE outbox_id IN(SELECT id FROM outbox WHERE state='ready' AND attempts>0)";
+ WHERE state='ready' AND due_at>:from AND next_attempt>:from AND (attempts>0 OR next_attempt<=:before)";
 const STEPPED: &str = "UPDATE sender_lease SET stepped=:to WHERE one=1 AND epoch=:epoch";
 
 /// The wall clock shows `now` and was set by `to` milliseconds since this sender began: every wait
@@ -34,12 +31,11 @@ pub fn follow(db: &Db, epoch: Epoch, to: i64, now: Timestamp) -> Result<(), Stor
     let by = to - stepped(db)?;
     let seconds = Timestamp::from_unix_millis(by).unix_seconds();
     let before = Timestamp::from_unix_millis(now.unix_millis().saturating_sub(by));
-    gate::shift(db, seconds)?;
+    gate::shift(db, seconds, before)?;
     let from = before.min(now).unix_seconds();
-    db.prepare_cached(BACKOFF)?
-        .execute(named_params! {":seconds": seconds, ":from": from})?;
-    db.prepare_cached(ATTEMPTS)?
-        .execute(named_params! {":seconds": seconds})?;
+    db.prepare_cached(ROWS)?.execute(named_params! {
+        ":seconds": seconds, ":from": from, ":before": before.unix_seconds(),
+    })?;
     let followed = db
         .prepare_cached(STEPPED)?
         .execute(named_params! {":to": to, ":epoch": epoch.number()})?;

@@ -16,24 +16,12 @@ use tempfile::TempDir;
 use world::{Next, OK, TOKEN, World, refused, telegram};
 
 fn delivery(content: Content) -> Delivery {
-    Delivery {
-        id: 7,
-        kind: DeliveryKind::Alert,
-        destination: Destination {
-            channel: "ops".to_owned(),
-            chat_id: "-100".to_owned(),
-        },
-        priority: Priority::Low,
-        content,
-        owed_since: Timestamp::EPOCH,
-        unknown_outcomes: 0,
-        unrecognised: 0,
-        failures: 0,
-        failing_since: None,
-        refused_since: None,
-        rest: Vec::new(),
-        possible_repeat: false,
-    }
+    let to = Destination {
+        channel: "ops".to_owned(),
+        chat_id: "-100".to_owned(),
+    };
+    let (kind, content) = (DeliveryKind::Alert, content);
+    Delivery::untried(7, kind, to, Priority::Low, content, Timestamp::EPOCH)
 }
 
 fn alert() -> Alert {

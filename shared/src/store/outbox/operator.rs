@@ -90,7 +90,7 @@ pub enum Moved {
 /// Dead or expired → ready, due at once, its age counted from now.
 pub fn requeue(db: &Db, id: i64, now: Timestamp) -> Result<Moved, StoreError> {
     const REQUEUE: &str = "\
-UPDATE outbox SET state='ready',next_attempt=:now,revived_at=:now,tries_from=attempts,expires_at=NULL,told_at=NULL,told_by=NULL,updated_at=:now
+UPDATE outbox SET state='ready',next_attempt=:now,revived_at=:now,tries_from=attempts,failures=0,failing_at=NULL,failed_for=0,expires_at=NULL,told_at=NULL,told_by=NULL,updated_at=:now
  WHERE id=:id AND state IN('dead','expired')";
     shift(db, REQUEUE, id, now)
 }

@@ -1,13 +1,10 @@
 //! Recovery: a new sender takes over under a new epoch; backoff that no clock reaches is healed.
 
 use super::row::text;
-use crate::model::{Destination, Timestamp};
+use crate::model::{Destination, LONGEST_BACKOFF, Timestamp};
 use crate::store::{Db, StoreError};
 use rusqlite::named_params;
 use std::time::Duration;
-
-/// No backoff is longer; waits of a whole chat, method, bot or channel are gates, not backoff.
-pub const LONGEST_BACKOFF: Duration = Duration::from_hours(2);
 
 /// The number that fences one sender from the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,12 +80,24 @@ const HEAL: &str = "\
 UPDATE outbox SET next_attempt=:latest WHERE id IN(
  SELECT id FROM outbox WHERE state='ready' AND due_at>:latest AND next_attempt>:latest LIMIT :limit)";
 
-/// Shortens backoff that lies beyond [`LONGEST_BACKOFF`], as after a clock that was wrong, a
-/// hundred rows at a time. Returns how many; call again until it is 0. `not_before` is somebody's
-/// intent and is left alone.
+/// A backoff that was set by a clock which ran ahead of this one.
+const FOREIGN: &str = "\
+UPDATE outbox SET next_attempt=:now,updated_at=:now WHERE id IN(
+ SELECT id FROM outbox WHERE state='ready' AND due_at>:now AND next_attempt>:now AND attempts>0
+    AND updated_at>:soon LIMIT :limit)";
+/// Who writes takes his time first.
+const AHEAD: Duration = Duration::from_secs(60);
+
+/// Shortens backoff that lies beyond [`LONGEST_BACKOFF`], and ends what a clock that ran ahead has
+/// set, a hundred rows at a time. Returns how many; call again until it is 0. `not_before` is
+/// somebody's intent and is left alone.
 pub fn heal(db: &Db, now: Timestamp) -> Result<usize, StoreError> {
-    let latest = now + LONGEST_BACKOFF;
-    Ok(db.prepare_cached(HEAL)?.execute(named_params! {
+    let (latest, soon) = (now + LONGEST_BACKOFF, now + AHEAD);
+    let foreign = db.prepare_cached(FOREIGN)?.execute(named_params! {
+        ":now": now.unix_seconds(), ":soon": soon.unix_seconds(), ":limit": AT_ONCE,
+    })?;
+    let far = db.prepare_cached(HEAL)?.execute(named_params! {
         ":latest": latest.unix_seconds(), ":limit": AT_ONCE,
-    })?)
+    })?;
+    Ok(foreign + far)
 }

@@ -6,17 +6,16 @@ use crate::model::{
 use crate::store::{Db, StoreError};
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, RowIndex, named_params};
+use std::time::Duration;
 
 /// The columns that [`delivery`] reads, in its order.
-pub(super) const COLUMNS: &str = "id,kind,channel,chat_id,priority,payload,max(created_at,not_before,coalesce(revived_at,0)),rest";
+pub(super) const COLUMNS: &str = "id,kind,channel,chat_id,priority,payload,max(created_at,not_before,coalesce(revived_at,0)),rest,failures,failing_at,failed_for";
 
 /// Who revives a row gives it its tries again; but a copy that may have arrived stays one. Before
 /// the last message that arrived all is settled. By number, for clocks are set.
 const HISTORY: &str = "\
 SELECT count(*) FILTER(WHERE outcome='unknown' AND n>tries_from),
        count(*) FILTER(WHERE outcome='rejected' AND n>tries_from),
-       count(*) FILTER(WHERE outcome NOT IN('ok','released') AND n>tries_from),
-       min(started_at) FILTER(WHERE outcome NOT IN('ok','released') AND n>tries_from),
        count(*) FILTER(WHERE outcome IN('unknown','interrupted')),
        EXISTS(SELECT 1 FROM attempt WHERE outbox_id=:id AND outcome='ok')
   FROM attempt, (SELECT tries_from FROM outbox WHERE id=:id)
@@ -32,6 +31,9 @@ pub(super) struct Raw {
     payload: String,
     owed_since: f64,
     rest: Option<String>,
+    failures: u32,
+    failing_at: Option<f64>,
+    failed_for: f64,
 }
 
 pub(super) fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
@@ -46,6 +48,9 @@ pub(super) fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
         payload: text(row, 5)?,
         owed_since: row.get(6)?,
         rest: optional_text(row, 7)?,
+        failures: row.get(8)?,
+        failing_at: row.get(9)?,
+        failed_for: row.get(10)?,
     })
 }
 
@@ -87,8 +92,9 @@ pub(super) fn delivery(db: &Db, raw: Raw) -> Result<Delivery, StoreError> {
         owed_since: Timestamp::from_unix_seconds(raw.owed_since),
         unknown_outcomes: history.unknown,
         unrecognised: history.unrecognised,
-        failures: history.failures,
-        failing_since: history.failing_since,
+        failures: raw.failures,
+        failing_at: raw.failing_at.map(Timestamp::from_unix_seconds),
+        failed_for: Duration::try_from_secs_f64(raw.failed_for).unwrap_or_default(),
         refused_since: None,
         possible_repeat: history.maybe_arrived > 0 || (history.is_begun && rest.is_empty()),
         rest,
@@ -98,21 +104,16 @@ pub(super) fn delivery(db: &Db, raw: Raw) -> Result<Delivery, StoreError> {
 struct History {
     unknown: u32,
     unrecognised: u32,
-    failures: u32,
-    failing_since: Option<Timestamp>,
     maybe_arrived: u32,
     is_begun: bool,
 }
 
 fn history(row: &Row<'_>) -> rusqlite::Result<History> {
-    let failing_since: Option<f64> = row.get(3)?;
     Ok(History {
         unknown: row.get(0)?,
         unrecognised: row.get(1)?,
-        failures: row.get(2)?,
-        failing_since: failing_since.map(Timestamp::from_unix_seconds),
-        maybe_arrived: row.get(4)?,
-        is_begun: row.get(5)?,
+        maybe_arrived: row.get(2)?,
+        is_begun: row.get(3)?,
     })
 }
 

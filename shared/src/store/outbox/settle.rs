@@ -27,6 +27,7 @@ UPDATE outbox SET state='sent',lease_epoch=NULL,rest=NULL,last_error=NULL,update
 /// What is left goes on at once, as soon as the limits let it.
 const BEGUN: &str = "\
 UPDATE outbox SET state='ready',lease_epoch=NULL,rest=:rest,last_error=NULL,next_attempt=0,updated_at=:now,
+       failures=0,failing_at=NULL,failed_for=0,
        message_id=coalesce(message_id||',','')||:message
  WHERE id=:id AND state='leased' AND lease_epoch=:epoch AND attempts=:n";
 
@@ -51,6 +52,12 @@ VALUES(:id,:n,:epoch,:now,:now,:outcome,:retry_after,:detail)";
 const ALREADY_OK: &str =
     "SELECT 1 FROM attempt WHERE outbox_id=:id AND n=:n AND epoch=:epoch AND outcome='ok'";
 
+/// What counts against the row.
+const FAILED: &str = "\
+UPDATE outbox SET failures=failures+1,failing_at=:now,failed_for=:failed_for WHERE id=:id";
+/// What does not: the time until the next failure is no time of failing either.
+const SPARED: &str = "UPDATE outbox SET failing_at=NULL WHERE id=:id";
+
 /// Writes `settlement`. A death is told in the same transaction: by a notice to `notices`, or,
 /// when that is `None` because there is no other channel, by log and status.
 ///
@@ -69,6 +76,7 @@ pub fn settle(
         Settlement::RetryAt(at, fault) => {
             let error = Some(fault.detail.as_str());
             wait(db, lease, *at, error, now)?;
+            count(db, lease.held(), fault, now)?;
             end_attempt(db, of(lease), outcome_of(fault), Some(fault), now)?;
             unmark(db, lease, fault.maybe_delivered)?;
             Ok(Settled::Waits)
@@ -81,6 +89,19 @@ pub fn settle(
         }
         Settlement::Bury(reason, fault) => bury(db, lease, reason, fault, notices, now),
     }
+}
+
+fn count(db: &Db, held: &Delivery, fault: &Fault, now: Timestamp) -> Result<(), StoreError> {
+    if fault.counts() {
+        let failed_for = held.failing_for(now).as_secs_f64();
+        db.prepare_cached(FAILED)?.execute(named_params! {
+            ":now": now.unix_seconds(), ":failed_for": failed_for, ":id": held.id,
+        })?;
+    } else if !fault.maybe_delivered {
+        db.prepare_cached(SPARED)?
+            .execute(named_params! {":id": held.id})?;
+    }
+    Ok(())
 }
 
 /// The row is sent, or goes on with what is left of it.
