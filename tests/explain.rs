@@ -118,7 +118,7 @@ fn what_was_not_told_says_why() {
 }
 
 #[test]
-fn what_came_under_a_new_name_says_so() {
+fn what_came_under_a_new_name_is_what_it_was() {
     let desk = Desk::new();
     desk.configure(&["/a"], "");
     let titles: Vec<String> = (0..6).map(|n| format!("Advisory {n} of Sable")).collect();
@@ -137,7 +137,7 @@ fn what_came_under_a_new_name_says_so() {
     }
     let said = desk.said(&["explain", "new3"]);
     assert!(
-        first_line(&said).contains("showed all its items under new names at once"),
+        first_line(&said).contains("when that was read for the first time"),
         "{said}"
     );
 }

@@ -142,7 +142,7 @@ fn the_tick(db: &Connection) -> Result<(), StoreError> {
     items::store(db, &parsed(vec![item("a", "1"), item("b", "2")]), now)?;
     let later = now + Duration::from_secs(2 * 86_400);
     items::store(db, &parsed(vec![item("a", "1"), item("c", "2")]), later)?;
-    items::unknown(db, 1, &[item("d", "3")], now)?;
+    items::unknown(db, 1, &[item("d", "3")], true, now)?;
     let verdict = Verdict {
         severity: Severity::Ignore,
         category: Category::Other,

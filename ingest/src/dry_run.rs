@@ -137,7 +137,9 @@ fn unknown<'p>(
     let Some(viewer) = viewer else {
         return Ok(parsed.items.iter().collect());
     };
-    let unknown = viewer.read(|db| items::unknown(db, planned.state.id, &parsed.items, now))?;
+    let unreliable = parsed.guids_unreliable;
+    let unknown =
+        viewer.read(|db| items::unknown(db, planned.state.id, &parsed.items, unreliable, now))?;
     let pairs = parsed.items.iter().zip(unknown);
     Ok(pairs
         .filter(|(_, unknown)| *unknown)

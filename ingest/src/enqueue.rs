@@ -5,11 +5,10 @@ use crate::know;
 use crate::route::{in_words, route};
 use shared::config::Config;
 use shared::model::{Alert, DedupKey, Destination, Timestamp, Verdict};
-use shared::policy::edit::is_same_story;
 use shared::store::items::{self, Pending};
 use shared::store::models;
 use shared::store::outbox::{self, Enqueued, Owed};
-use shared::store::stories::{self, Told};
+use shared::store::stories::{self, Story, Told};
 use shared::store::{Db, StoreError};
 
 /// One item with its verdict, and, when it matters, what is owed for it.
@@ -18,6 +17,7 @@ pub struct Decision {
     pub item_id: i64,
     pub verdict: Verdict,
     pub owed: Option<Owed>,
+    pub story: Story,
     /// Which route takes it, in words; `None` when it is not told.
     pub route: Option<String>,
     /// A model had said so of the same words before.
@@ -27,13 +27,14 @@ pub struct Decision {
 /// What follows from `verdict`: pure.
 pub fn decide(pending: &Pending, facts: &FeedFacts, verdict: Verdict, config: &Config) -> Decision {
     let mut words = None;
+    let story = know::story(&pending.entry, verdict.category);
     let owed = verdict.severity.priority().map(|priority| {
         let alert = alert_of(pending, facts, &verdict);
         let to = route(&alert, &facts.tags, config);
         words = Some(in_words(&alert, &facts.tags, config));
         Owed {
             dedup_key: format!("i:{}:{}", pending.feed_id, pending.key),
-            cves: know::cves(&pending.entry),
+            cves: story.cves.clone(),
             raised_from: None,
             not_owed: to.is_empty().then(|| "no channel is configured".to_owned()),
             priority,
@@ -45,6 +46,7 @@ pub fn decide(pending: &Pending, facts: &FeedFacts, verdict: Verdict, config: &C
         item_id: pending.id,
         verdict,
         owed,
+        story,
         route: words,
         remembered: false,
     }
@@ -76,7 +78,7 @@ fn alert_of(pending: &Pending, facts: &FeedFacts, verdict: &Verdict) -> Alert {
 /// Stores verdict, alert and rows: together, or none of them. Returns how many rows are new.
 pub fn store(db: &Db, decision: &Decision, now: Timestamp) -> Result<usize, StoreError> {
     let (alert_id, rows) = match &decision.owed {
-        Some(owed) => tell(db, decision.item_id, owed, now).map(|(id, rows)| (Some(id), rows))?,
+        Some(owed) => tell(db, decision, owed, now).map(|(id, rows)| (Some(id), rows))?,
         None => (None, 0),
     };
     items::judged(db, decision.item_id, &decision.verdict, alert_id, now)?;
@@ -88,9 +90,14 @@ pub fn store(db: &Db, decision: &Decision, now: Timestamp) -> Result<usize, Stor
 }
 
 /// A story that another feed brought before is told already; unless it has grown worse.
-fn tell(db: &Db, item_id: i64, owed: &Owed, now: Timestamp) -> Result<(i64, usize), StoreError> {
-    let is_same = |title: &str| is_same_story(title, &owed.alert.title);
-    let told = stories::told(db, item_id, owed.cves.as_deref(), &is_same, now)?;
+fn tell(
+    db: &Db,
+    decision: &Decision,
+    owed: &Owed,
+    now: Timestamp,
+) -> Result<(i64, usize), StoreError> {
+    let item_id = decision.item_id;
+    let told = stories::told(db, item_id, &decision.story, now)?;
     let enqueued = match told {
         None => outbox::enqueue(db, owed, now)?,
         Some(told) if owed.alert.severity < told.severity => {

@@ -46,6 +46,7 @@ CREATE TABLE item(
 ) STRICT;
 CREATE INDEX item_link    ON item(feed_id,link_key) WHERE link_key IS NOT NULL;
 CREATE INDEX item_by_feed ON item(feed_id,id);
+CREATE INDEX item_last_seen ON item(feed_id,last_seen_at);
 CREATE INDEX item_pending ON item(id)       WHERE state='pending';
 CREATE INDEX item_alert   ON item(alert_id) WHERE alert_id IS NOT NULL;
 

@@ -165,7 +165,6 @@ impl Day {
         for entry in &mut self.sources[at].entries {
             entry.guid = format!("{}-new-{tick}", entry.link);
             entry.link = format!("{}/new-{tick}", entry.link);
-            entry.dated += 1;
         }
     }
 

@@ -107,7 +107,7 @@ pub fn rss(path: &str, entries: &[(&str, &str)]) -> String {
     let mut items = String::new();
     for (guid, title) in entries {
         items += &format!(
-            "<item><guid isPermaLink=\"false\">{guid}</guid><link>https://example.org/{guid}</link><title>{title}</title></item>"
+            "<item><guid isPermaLink=\"false\">{guid}</guid><link>https://example.org/{guid}</link><title>{title}</title><description>All about {title}.</description></item>"
         );
     }
     format!(

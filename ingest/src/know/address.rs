@@ -67,6 +67,16 @@ impl Address {
         Some(Self { page, place })
     }
 
+    /// Whether it looks like the page of one article, and not of a site or a list: its last part, or
+    /// its query, holds a number, or several words.
+    pub(super) fn is_of_an_article(&self) -> bool {
+        let page = self.page.split_once(['/', '?']);
+        let last = page.and_then(|(_host, path)| path.rsplit('/').next());
+        last.is_some_and(|last| {
+            last.contains(|c: char| c.is_ascii_digit()) || last.matches(['-', '_']).count() >= 2
+        })
+    }
+
     pub(super) fn page(&self) -> &str {
         &self.page
     }

@@ -5,4 +5,4 @@ mod identity;
 mod story;
 
 pub use identity::{Identified, alias, identify, named_by};
-pub use story::cves;
+pub use story::story;

@@ -1,40 +1,38 @@
 //! What tells that two items of different feeds tell one story; pure.
 
+use super::address::Address;
 use crate::pattern::pattern;
 use regex::Regex;
-use shared::model::Entry;
+use shared::model::{Category, Entry};
+use shared::store::stories::Story;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 static CVE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\bCVE-\d{4}-\d{4,7}\b"));
 
-/// Characters of a summary in which ids of the story itself are looked for; later ones are seldom.
-const BEGINNING: usize = 600;
+/// The CVE ids of an entry's title, sorted, with commas between. A summary may name the ids of anything:
+/// of the compiler that a release was built with, or of a flaw that this one is like.
+fn cves(title: &str) -> Option<String> {
+    let found = CVE.find_iter(title);
+    let ids: BTreeSet<String> = found.map(|id| id.as_str().to_uppercase()).collect();
+    let ids: Vec<String> = ids.into_iter().collect();
+    Some(ids.join(",")).filter(|ids| !ids.is_empty())
+}
 
-/// The CVE ids of an entry, sorted, with commas between: those of its title, else those with which
-/// its summary begins.
-pub fn cves(entry: &Entry) -> Option<String> {
-    let beginning: String = entry.summary.chars().take(BEGINNING).collect();
-    let ids = |text: &str| -> BTreeSet<String> {
-        let found = CVE.find_iter(text);
-        found.map(|id| id.as_str().to_uppercase()).collect()
-    };
-    let found = [ids(&entry.title), ids(&beginning)];
-    let story = found.into_iter().find(|ids| !ids.is_empty())?;
-    Some(story.into_iter().collect::<Vec<_>>().join(","))
+/// By what an entry of that category may be known to tell a story that was told.
+pub fn story(entry: &Entry, category: Category) -> Story {
+    let address = entry.link.as_deref().and_then(Address::parse);
+    Story {
+        title: entry.title.clone(),
+        cves: cves(&entry.title),
+        has_a_page: address.is_some_and(|address| address.is_of_an_article()),
+        has_a_telling_title: matches!(category, Category::Vulnerability | Category::Industry),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn of(title: &str, summary: &str) -> Option<String> {
-        cves(&Entry {
-            title: title.to_owned(),
-            summary: summary.to_owned(),
-            ..Entry::default()
-        })
-    }
 
     #[test]
     fn a_title_tells_its_ids_in_any_order_and_case() {
@@ -43,16 +41,34 @@ mod tests {
             "CVE-2026-91001 and CVE-2026-1001 in Sable",
             "Sable: cve-2026-1001/CVE-2026-91001, CVE-2026-1001",
         ] {
-            assert_eq!(of(title, "CVE-2026-7777"), sorted, "{title}");
+            assert_eq!(cves(title), sorted, "{title}");
         }
+        assert_eq!(cves("CVE-26-1 and CVE-2026"), None);
     }
 
     #[test]
-    fn else_the_summary_does_by_its_beginning() {
-        let id = Some("CVE-2026-1001".to_owned());
-        assert_eq!(of("Flaw in Sable", "Known as CVE-2026-1001."), id);
-        let late = format!("{} CVE-2026-1001", "words ".repeat(200));
-        assert_eq!(of("Flaw in Sable", &late), None);
-        assert_eq!(of("CVE-26-1 and CVE-2026", "none"), None);
+    fn a_page_of_its_own_is_told_by_its_address() {
+        let has_a_page = |link: &str| {
+            let entry = Entry {
+                link: Some(link.to_owned()),
+                ..Entry::default()
+            };
+            story(&entry, Category::Other).has_a_page
+        };
+        for link in [
+            "https://example.org/2026/11/sable-is-exploited/",
+            "https://example.org/advisories/DSA-5123",
+            "https://example.org/?p=48213",
+        ] {
+            assert!(has_a_page(link), "{link}");
+        }
+        for link in [
+            "https://status.example.org/",
+            "https://example.org/security",
+            "https://example.org/product/releases",
+            "mailto:a@example.org",
+        ] {
+            assert!(!has_a_page(link), "{link}");
+        }
     }
 }

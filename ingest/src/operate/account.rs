@@ -23,6 +23,9 @@ pub(super) struct Account {
     sent: Vec<Sent>,
 }
 
+const SEEDED: &str =
+    "Not told: it stood in the feed already when that was read for the first time.";
+
 impl Account {
     /// `None` when it was forgotten meanwhile.
     pub(super) fn of(
@@ -105,23 +108,13 @@ impl Account {
             ("pending", _) => {
                 "On its way: it waits for its verdict, which the next tick gives.".to_owned()
             }
-            ("seeded", _) => self.why_seeded(seen).to_owned(),
+            ("seeded", _) => SEEDED.to_owned(),
             (_, Some(verdict)) if verdict.severity == Severity::Ignore => format!(
                 "Not told: it was judged to be ignored, by {}: {}.",
                 verdict.judge,
                 one_line(&verdict.reason)
             ),
             _ => self.why_told(),
-        }
-    }
-
-    /// Known and not told: because it stood in the first document, or came under a new name.
-    fn why_seeded(&self, seen: &Seen) -> &'static str {
-        let seeded_at = self.feed.as_ref().and_then(|feed| feed.seeded_at);
-        if seeded_at == Some(seen.first_seen) {
-            "Not told: it stood in the feed already when that was read for the first time."
-        } else {
-            "Not told: the feed showed all its items under new names at once, and this title was known."
         }
     }
 

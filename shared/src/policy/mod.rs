@@ -3,4 +3,5 @@
 pub mod address;
 pub mod backoff;
 pub mod edit;
+pub mod story;
 pub mod text;

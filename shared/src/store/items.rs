@@ -1,6 +1,6 @@
 //! Items: stored with their feed's new validators in one transaction, judged in a later one.
 
-use super::known::{self, Found, Known};
+use super::known::{self, Found, Known, SEEN_PRECISION};
 use super::moves;
 use super::{Db, StoreError};
 use crate::model::{DedupKey, Entry, Item, Prints, Timestamp, Validators, Verdict};
@@ -52,70 +52,37 @@ const INSERT: &str = "\
 INSERT INTO item(feed_id,dedup_key,link_key,title,summary,link,guid,tags,published_at,first_seen_at,last_seen_at,state)
 VALUES(:feed,:key,:link_key,:title,:summary,:link,:guid,:tags,:published,:now,:now,:state)";
 
-/// How stale `last_seen_at` may be: a feed that shows 50 known items each tick must not cost 50
-/// writes each tick.
-const SEEN_PRECISION: Duration = Duration::from_hours(24);
-
 /// Stores a parse: validators and items together, so that no crash separates them.
 pub fn store(db: &Db, parsed: &Parsed, now: Timestamp) -> Result<Stored, StoreError> {
     let first = is_first(db, parsed.feed_id)?;
+    let found = known::find(
+        db,
+        parsed.feed_id,
+        &parsed.items,
+        parsed.guids_unreliable,
+        now,
+    )?;
     store_feed(db, parsed, now)?;
-    let seeding = first && parsed.seed;
+    let state = if first && parsed.seed {
+        "seeded"
+    } else {
+        "pending"
+    };
     let mut stored = Stored::default();
     let mut forgotten = false;
-    let found = known::find(db, parsed.feed_id, &parsed.items, now)?;
     for (item, found) in parsed.items.iter().zip(found) {
-        let state = if seeding { "seeded" } else { "pending" };
-        let unchanged = parsed.unchanged.contains(&item.key);
-        match found {
-            Found::Known(known) if unchanged => {
-                seen(db, &known, now)?;
-                stored.known += 1;
-                continue;
-            }
-            _ if unchanged => {
-                forgotten = true;
-                continue;
-            }
-            Found::Known(known) => {
-                refresh(db, &known, &item.entry, now)?;
-                stored.known += 1;
-                continue;
-            }
-            Found::Corrected(known) => {
-                rename(db, &known, item)?;
-                refresh(db, &known, &item.entry, now)?;
-                stored.known += 1;
-                continue;
-            }
-            Found::Renamed => {
-                insert(db, parsed.feed_id, item, &item.key, "seeded", now)?;
+        match keep(db, parsed, item, found, state, now)? {
+            Kept::New if state == "seeded" => stored.seeded += 1,
+            Kept::New => stored.new += 1,
+            Kept::Known => stored.known += 1,
+            Kept::Renamed => {
                 stored.known += 1;
                 stored.renamed += 1;
-                continue;
             }
-            Found::New => insert(db, parsed.feed_id, item, &item.key, state, now)?,
-            Found::Promoted(key, known) => {
-                refresh(db, &known, &item.entry, now)?;
-                insert(db, parsed.feed_id, item, &key, state, now)?;
-            }
-        }
-        if seeding {
-            stored.seeded += 1;
-        } else {
-            stored.new += 1;
+            Kept::Forgotten => forgotten = true,
         }
     }
-    if stored.new > 0 {
-        db.prepare_cached("UPDATE feed SET new_item_at=:now WHERE id=:id")?
-            .execute(named_params! {":now": now.unix_seconds(), ":id": parsed.feed_id})?;
-    }
-    if stored.renamed > 0 {
-        db.prepare_cached("UPDATE feed SET storm_at=:now,storm_items=:items WHERE id=:id")?
-            .execute(named_params! {
-                ":now": now.unix_seconds(), ":items": i64::try_from(stored.renamed).unwrap_or(i64::MAX), ":id": parsed.feed_id,
-            })?;
-    }
+    note(db, parsed.feed_id, &stored, now)?;
     if forgotten {
         read_all_again(db, parsed.feed_id)?;
     }
@@ -126,6 +93,78 @@ pub fn store(db: &Db, parsed: &Parsed, now: Timestamp) -> Result<Stored, StoreEr
     Ok(stored)
 }
 
+enum Kept {
+    New,
+    Known,
+    Renamed,
+    /// It stands as it stood, and is not known: the next document is read in full.
+    Forgotten,
+}
+
+fn keep(
+    db: &Db,
+    parsed: &Parsed,
+    item: &Item,
+    found: Found,
+    state: &str,
+    now: Timestamp,
+) -> Result<Kept, StoreError> {
+    // Of what stands as it stood, only what its identity needs was read.
+    let unchanged = parsed.unchanged.contains(&item.key);
+    Ok(match found {
+        Found::Known(known) if unchanged => {
+            seen(db, &known, now)?;
+            Kept::Known
+        }
+        Found::Known(known) => {
+            refresh(db, &known, &item.entry, now)?;
+            Kept::Known
+        }
+        // Its feed has stopped to tell items apart by their guids.
+        Found::Corrected(known) if unchanged => {
+            rename(db, &known, item)?;
+            Kept::Known
+        }
+        Found::Corrected(known) => {
+            rename(db, &known, item)?;
+            refresh(db, &known, &item.entry, now)?;
+            Kept::Known
+        }
+        _ if unchanged => Kept::Forgotten,
+        Found::Renamed(known) => {
+            rename(db, &known, item)?;
+            refresh(db, &known, &item.entry, now)?;
+            Kept::Renamed
+        }
+        Found::New => {
+            insert(db, parsed.feed_id, item, &item.key, state, now)?;
+            Kept::New
+        }
+        Found::Promoted(key, known) => {
+            refresh(db, &known, &item.entry, now)?;
+            insert(db, parsed.feed_id, item, &key, state, now)?;
+            Kept::New
+        }
+    })
+}
+
+/// When something new came last, and when everything came under new names.
+fn note(db: &Db, feed_id: i64, stored: &Stored, now: Timestamp) -> Result<(), StoreError> {
+    const NEW: &str = "UPDATE feed SET new_item_at=:now WHERE id=:id";
+    const STORM: &str = "UPDATE feed SET storm_at=:now,storm_items=:items WHERE id=:id";
+    let seconds = now.unix_seconds();
+    if stored.new > 0 {
+        db.prepare_cached(NEW)?
+            .execute(named_params! {":now": seconds, ":id": feed_id})?;
+    }
+    if stored.renamed > 0 {
+        let items = i64::try_from(stored.renamed).unwrap_or(i64::MAX);
+        db.prepare_cached(STORM)?
+            .execute(named_params! {":now": seconds, ":items": items, ":id": feed_id})?;
+    }
+    Ok(())
+}
+
 /// So old, and so far behind: what a feed may still show again is remembered, whatever a clock says.
 const PRUNED_AFTER: Duration = Duration::from_hours(180 * 24);
 const REMEMBERED: i64 = 1_000;
@@ -134,7 +173,7 @@ const REMEMBERED: i64 = 1_000;
 fn prune(db: &Db, feed_id: i64, now: Timestamp) -> Result<(), StoreError> {
     const PRUNE: &str = "\
 DELETE FROM item WHERE id IN(
- SELECT id FROM item WHERE feed_id=:feed AND last_seen_at<:before AND state<>'pending'
+ SELECT id FROM item INDEXED BY item_last_seen WHERE feed_id=:feed AND last_seen_at<:before AND state<>'pending'
     AND id<(SELECT id FROM item WHERE feed_id=:feed ORDER BY id DESC LIMIT 1 OFFSET :remembered)
   LIMIT 100)";
     let before = now.minus(PRUNED_AFTER).unix_seconds();
@@ -315,9 +354,10 @@ pub fn unknown(
     db: &Db,
     feed_id: i64,
     items: &[Item],
+    guids_unreliable: bool,
     now: Timestamp,
 ) -> Result<Vec<bool>, StoreError> {
-    let found = known::find(db, feed_id, items, now)?;
+    let found = known::find(db, feed_id, items, guids_unreliable, now)?;
     let is_news = |found: &Found| matches!(found, Found::New | Found::Promoted(..));
     Ok(found.iter().map(is_news).collect())
 }

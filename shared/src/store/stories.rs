@@ -3,13 +3,28 @@
 use super::outbox::text;
 use super::{Db, StoreError};
 use crate::model::{Severity, Timestamp};
-use rusqlite::{OptionalExtension, Row, named_params};
+use crate::policy::story::{is_of_one_page, is_of_the_same_ids, is_the_same_title};
+use rusqlite::{Row, named_params};
 use std::time::Duration;
 
 /// An address or a set of CVE ids tells the same story for so long.
 const WEEK: Duration = Duration::from_hours(7 * 24);
 /// A title does for so long.
 const DAY: Duration = Duration::from_hours(24);
+/// An alert that another clock has dated later than this tells no story.
+const AHEAD: Duration = Duration::from_mins(5);
+
+/// By what an item may be known to tell a story that was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Story {
+    pub title: String,
+    /// The CVE ids of its title, sorted, with commas between.
+    pub cves: Option<String>,
+    /// Its link leads to a page of its own, as far as an address can tell.
+    pub has_a_page: bool,
+    /// Its title alone may tell: no status page, no release, whose words are everybody's.
+    pub has_a_telling_title: bool,
+}
 
 /// The alert that tells a story already.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,72 +34,103 @@ pub struct Told {
     pub severity: Severity,
 }
 
-const TOLD: &str = "alert.id,json_extract(alert.payload,'$.short_id'),alert.severity";
+/// How an item is compared with what was told.
+struct Way<'s> {
+    /// The alerts that come into question.
+    from: &'static str,
+    within: Duration,
+    /// By the title of the alert, and the CVE ids of that.
+    is_same: &'s dyn Fn(&str, Option<&str>) -> bool,
+}
 
-/// The last alert that tells the story of an item, brought by other feeds only: two items of one
-/// feed are two stories. By the item's own address, else by equal sets of CVE ids, else by a title
-/// that `is_same`.
+/// A page of which either feed knows a single item.
+const OF_ONE_PAGE: &str = "\
+FROM alert JOIN item AS other ON other.alert_id=alert.id
+  JOIN item AS own ON own.id=:item AND other.link_key=own.link_key
+ WHERE NOT EXISTS(SELECT 1 FROM item AS more WHERE more.feed_id=own.feed_id AND more.link_key=own.link_key AND more.id<>own.id)
+   AND NOT EXISTS(SELECT 1 FROM item AS more WHERE more.feed_id=other.feed_id AND more.link_key=own.link_key AND more.id<>other.id)";
+const OF_THE_SAME_IDS: &str = "\
+FROM alert WHERE cves=:cves";
+const OF_LATE: &str = "\
+FROM alert WHERE cves IS NULL AND alert.id>(SELECT coalesce(max(id),0)-500 FROM alert)";
+
+/// Alerts that are or will be delivered, brought by other feeds only: two items of one feed are two
+/// stories.
+const ALIVE: &str = "\
+alert.created_at BETWEEN :since AND :until
+ AND EXISTS(SELECT 1 FROM outbox WHERE alert_id=alert.id AND state IN('ready','leased','folded','moved','sent'))
+ AND NOT EXISTS(SELECT 1 FROM item WHERE alert_id=alert.id AND feed_id=(SELECT feed_id FROM item WHERE id=:item))";
+
+/// The last alert that tells the story of an item: by its page, else by equal CVE ids, else by its
+/// title.
 pub fn told(
     db: &Db,
     item_id: i64,
-    cves: Option<&str>,
-    is_same: &dyn Fn(&str) -> bool,
+    story: &Story,
     now: Timestamp,
 ) -> Result<Option<Told>, StoreError> {
-    if let Some(told) = by_link(db, item_id, now)? {
-        return Ok(Some(told));
+    let own = story.cves.as_deref();
+    let of_one_page = |title: &str, cves: Option<&str>| {
+        (cves.is_none() || own.is_none() || cves == own) && is_of_one_page(title, &story.title)
+    };
+    let of_the_same_ids =
+        |title: &str, cves: Option<&str>| cves == own && is_of_the_same_ids(title, &story.title);
+    let of_late = |title: &str, _: Option<&str>| is_the_same_title(title, &story.title);
+    let mut ways = Vec::new();
+    if story.has_a_page {
+        ways.push(Way {
+            from: OF_ONE_PAGE,
+            within: WEEK,
+            is_same: &of_one_page,
+        });
     }
-    match cves {
-        Some(cves) => by_cves(db, item_id, cves, now),
-        None => by_title(db, item_id, is_same, now),
+    if own.is_some() {
+        ways.push(Way {
+            from: OF_THE_SAME_IDS,
+            within: WEEK,
+            is_same: &of_the_same_ids,
+        });
+    } else if story.has_a_telling_title {
+        ways.push(Way {
+            from: OF_LATE,
+            within: DAY,
+            is_same: &of_late,
+        });
     }
+    for way in ways {
+        if let Some(told) = first(db, item_id, own, &way, now)? {
+            return Ok(Some(told));
+        }
+    }
+    Ok(None)
 }
 
-fn by_link(db: &Db, item_id: i64, now: Timestamp) -> Result<Option<Told>, StoreError> {
-    let by_link = format!(
-        "SELECT {TOLD} FROM item AS own JOIN item AS other ON other.link_key=own.link_key
-           JOIN alert ON alert.id=other.alert_id
-          WHERE own.id=:item AND other.link_key IS NOT NULL AND other.alert_id IS NOT NULL
-            AND other.feed_id<>own.feed_id AND alert.created_at>=:since
-          ORDER BY alert.id DESC LIMIT 1"
-    );
-    let since = now.minus(WEEK).unix_seconds();
-    let mut by_link = db.prepare_cached(&by_link)?;
-    let found = by_link.query_row(named_params! {":item": item_id, ":since": since}, told_row);
-    Ok(found.optional()?)
-}
-
-/// None of its items is of the feed of this one.
-const ELSEWHERE: &str = "\
-NOT EXISTS(SELECT 1 FROM item WHERE alert_id=alert.id AND feed_id=(SELECT feed_id FROM item WHERE id=:item))";
-
-fn by_cves(db: &Db, item_id: i64, cves: &str, now: Timestamp) -> Result<Option<Told>, StoreError> {
-    let by_cves = format!(
-        "SELECT {TOLD} FROM alert WHERE cves=:cves AND created_at>=:since AND {ELSEWHERE}
-          ORDER BY id DESC LIMIT 1"
-    );
-    let since = now.minus(WEEK).unix_seconds();
-    let mut by_cves = db.prepare_cached(&by_cves)?;
-    let values = named_params! {":cves": cves, ":item": item_id, ":since": since};
-    Ok(by_cves.query_row(values, told_row).optional()?)
-}
-
-fn by_title(
+fn first(
     db: &Db,
     item_id: i64,
-    is_same: &dyn Fn(&str) -> bool,
+    cves: Option<&str>,
+    way: &Way<'_>,
     now: Timestamp,
 ) -> Result<Option<Told>, StoreError> {
-    let by_title = format!(
-        "SELECT {TOLD},title FROM alert
-          WHERE id>(SELECT coalesce(max(id),0)-500 FROM alert) AND cves IS NULL
-            AND created_at>=:since AND {ELSEWHERE} ORDER BY id DESC"
+    let statement = format!(
+        "SELECT alert.id,json_extract(alert.payload,'$.short_id'),alert.severity,alert.title,alert.cves
+           {} AND {ALIVE} ORDER BY alert.id DESC",
+        way.from
     );
-    let since = now.minus(DAY).unix_seconds();
-    let mut by_title = db.prepare_cached(&by_title)?;
-    let mut rows = by_title.query(named_params! {":item": item_id, ":since": since})?;
+    let mut statement = db.prepare_cached(&statement)?;
+    let mut values: Vec<(&str, &dyn rusqlite::ToSql)> = Vec::new();
+    let (since, until) = (
+        now.minus(way.within).unix_seconds(),
+        (now + AHEAD).unix_seconds(),
+    );
+    values.extend_from_slice(named_params! {":item": item_id, ":since": since, ":until": until});
+    if statement.parameter_index(":cves")?.is_some() {
+        values.push((":cves", &cves));
+    }
+    let mut rows = statement.query(values.as_slice())?;
     while let Some(row) = rows.next()? {
-        if is_same(&text(row, 3)?) {
+        let cves: Option<String> = row.get(4)?;
+        if (way.is_same)(&text(row, 3)?, cves.as_deref()) {
             return Ok(Some(told_row(row)?));
         }
     }
