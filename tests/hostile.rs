@@ -13,10 +13,8 @@ use watchalert_tests::programs::{BOUND, Place, Program, tell, within};
 use watchalert_tests::world::{ask, stranger};
 
 const MIB: usize = 1024 * 1024;
-/// What DESIGN.md wants of the whole program at its worst moment. NOT REACHED: with all of these in one
-/// tick it takes 98 to 137 MiB in a debug build, so the test holds it to `MOST_KIB` and prints both.
-const GOAL_KIB: u64 = 100 * 1024;
-const MOST_KIB: u64 = 256 * 1024;
+/// Of the whole program, at its worst moment.
+const MOST_KIB: u64 = 100 * 1024;
 /// The slowest feed answers so late that all others are read by then.
 const LATEST: Duration = Duration::from_secs(12);
 
@@ -171,11 +169,7 @@ fn what_hostile_servers_send_costs_neither_memory_nor_time_nor_another_feed() {
 
     let (report, most) = tick(&place, "first.json");
     let took = &report["took_seconds"];
-    let reached = if most < GOAL_KIB { "yes" } else { "NO" };
-    let mib = most / 1024;
-    tell(&format!(
-        "hostile: {mib} MiB at most, {took} s; goal 100 MiB: {reached}"
-    ));
+    tell(&format!("hostile: {} MiB at most, {took} s", most / 1024));
     assert!(
         most < MOST_KIB && took.as_f64() < Some(100.0),
         "{most} KiB, {took} s"

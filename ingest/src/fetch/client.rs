@@ -31,7 +31,7 @@ pub struct ClientOptions {
     pub connect_timeout: Duration,
     /// The most bytes of one document, announced, received or unpacked.
     pub most_bytes: usize,
-    /// Documents that are read or held at the same time; they share 32 MiB.
+    /// Documents that are read or held at the same time; they share 24 MiB.
     pub at_once: usize,
 }
 

@@ -15,7 +15,7 @@ const KIB: usize = 1024;
 const STEP: usize = 512 * KIB;
 
 /// All bodies of a process together, in bytes.
-pub(super) const TOGETHER: usize = 32 * KIB * KIB;
+pub(super) const TOGETHER: usize = 24 * KIB * KIB;
 
 /// A document's bytes, and their part of the room until they are dropped.
 #[derive(Default)]
