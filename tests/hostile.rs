@@ -35,7 +35,8 @@ fn items(range: std::ops::Range<usize>, guid: impl Fn(usize) -> String) -> Strin
 /// Each with its path and with what its line says; `None`: it is read.
 type Hostile = (&'static str, Reply, Option<&'static str>);
 
-/// Documents that are read, and cost no more than others.
+/// Documents that are read, and cost no more than others, though a short tag can become a large
+/// object in a parser's memory.
 fn readable() -> Vec<Hostile> {
     let mut entities = String::new();
     for n in 1..10 {
@@ -49,19 +50,16 @@ fn readable() -> Vec<Hostile> {
     let (deep, end) = ("<x>".repeat(10_000), "</x>".repeat(10_000));
     let author =
         "<title>Told</title><author>\u{7de8}\u{96c6}\u{90e8}\u{3001}a@example.com</author>";
-    let unclosed = format!(
-        "<rss version=\"2.0\"><channel>{}",
-        "<item><title>x".repeat(200_000)
-    );
+    let groups = "<group xmlns='http://search.yahoo.com/mrss/'/>".repeat(150_000);
     let nul = "\0".repeat(1_000);
     let read = |path, document: String| (path, Reply::body(document), None);
     vec![
         read("/laughs", laughs),
-        read("/unclosed", unclosed),
         read("/nested", item(&format!("<title>Deep</title>{deep}{end}"))),
         read("/nul", item(&format!("<title>N\0U{nul}L</title>"))),
         read("/author", item(author)),
         read("/long-title", title(7 * MIB)),
+        read("/groups", item(&groups)),
         read("/one-guid", rss(&items(0..10_000, |_| "same".to_owned()))),
     ]
 }
@@ -77,6 +75,16 @@ fn refused() -> Vec<Hostile> {
         .header("Content-Type", "text/html")
         .with_body("<!DOCTYPE html><title>Just a moment...</title>");
     let metadata = Reply::redirect(302, "http://169.254.169.254/latest/meta-data");
+    let unclosed = format!(
+        "<rss version=\"2.0\"><channel>{}",
+        "<item><title>x".repeat(200_000)
+    );
+    let objects = format!(
+        "{{\"version\":\"https://jsonfeed.org/version/1\",\"items\":[{}{{}}]}}",
+        "{},".repeat(2 * MIB)
+    );
+    let links = item(&"<link/>".repeat(MIB));
+    let too_many = "more than 10000 entries";
     let too_large = "larger than 8388608 bytes";
     let refused = |path, reply, words| (path, reply, Some(words));
     vec![
@@ -84,6 +92,10 @@ fn refused() -> Vec<Hostile> {
         refused("/bomb", Reply::gzip(packed_zeros(1024 * MIB)), too_large),
         refused("/twice", Reply::gzip(twice), "packed (gzip) once more"),
         refused("/endless", Reply::endless(endless), too_large),
+        refused("/unclosed", Reply::body(unclosed), too_many),
+        refused("/empty", Reply::body(rss(&"<item/>".repeat(MIB))), too_many),
+        refused("/links", Reply::body(links), "too many elements"),
+        refused("/objects", Reply::body(objects), "more values than"),
         refused("/noise", Reply::body(noise), "not a feed"),
         refused("/metadata", metadata, "169.254.169.254"),
         refused(

@@ -9,6 +9,7 @@ use shared::platform::telemetry;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use tokio::runtime::Builder;
+use watchalert_ingest::allocator;
 use watchalert_ingest::args::Args;
 use watchalert_ingest::command::{self, World};
 
@@ -19,6 +20,12 @@ fn main() -> ExitCode {
     // Before a terminal the bars speak; in the journal the log does.
     let otherwise = if terminal { "warn" } else { "info" };
     telemetry::start(&environment, telemetry::filter(args.verbose, otherwise));
+    if cfg!(target_env = "gnu")
+        && !environment.malloc_threshold
+        && let Ok(program) = std::env::current_exe()
+    {
+        allocator::settle(program, std::env::args_os());
+    }
     let world = World {
         environment,
         clock: Clock::system(),

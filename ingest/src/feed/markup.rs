@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 
 /// A document with more tags than this is read up to here: they take 20 MB.
-const TAG_LIMIT: usize = 250_000;
+const TAG_LIMIT: usize = 500_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -14,41 +15,72 @@ pub(super) enum Kind {
     Empty,
 }
 
-/// A tag, with the place that it has in the text.
-#[derive(Clone, Debug)]
+/// A tag, with the place that it has in the text. There can be very many: it is small.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Tag<'t> {
+    /// From the first byte of the name to the `>`.
+    inside: &'t str,
+    name_length: u32,
+    start: u32,
+    end: u32,
+    /// See [`Tag::pair`]. No tag is ended by the first of all.
+    pair: Option<NonZeroU32>,
     pub(super) kind: Kind,
-    /// Prefix and all, in lower case.
-    pub(super) name: Cow<'t, str>,
-    attributes: &'t str,
-    pub(super) start: usize,
-    pub(super) end: usize,
-    /// Of an opening tag: the index of the tag that ends it. `None` when nothing does.
-    pub(super) pair: Option<usize>,
 }
 
-impl Tag<'_> {
-    /// The name without its prefix.
-    pub(super) fn local(&self) -> &str {
-        self.name.rsplit(':').next().unwrap_or_default()
+impl<'t> Tag<'t> {
+    /// Prefix and all, in lower case.
+    pub(super) fn name(&self) -> Cow<'t, str> {
+        let name = self.inside.get(..index(self.name_length));
+        let name = name.unwrap_or_default();
+        if name.chars().any(char::is_uppercase) {
+            Cow::Owned(name.to_lowercase())
+        } else {
+            Cow::Borrowed(name)
+        }
     }
 
-    pub(super) fn prefix(&self) -> &str {
-        self.name.rsplit_once(':').map_or("", |(prefix, _)| prefix)
+    /// Without its prefix.
+    pub(super) fn local(&self) -> Cow<'t, str> {
+        part(self.name(), |name| name.rsplit(':').next())
+    }
+
+    pub(super) fn prefix(&self) -> Cow<'t, str> {
+        part(self.name(), |name| {
+            name.rsplit_once(':').map(|(prefix, _)| prefix)
+        })
+    }
+
+    /// The place of its `<` in the text.
+    pub(super) fn start(&self) -> usize {
+        index(self.start)
+    }
+
+    /// The place behind its `>`.
+    pub(super) fn end(&self) -> usize {
+        index(self.end)
+    }
+
+    /// Of an opening tag: the index of the tag that ends it. `None` when nothing does.
+    pub(super) fn pair(&self) -> Option<usize> {
+        self.pair.map(|pair| index(pair.get()))
     }
 
     pub(super) fn is_item(&self) -> bool {
-        matches!(self.local(), "item" | "entry")
+        matches!(&*self.local(), "item" | "entry")
     }
 
     /// What stands around the items.
     pub(super) fn is_frame(&self) -> bool {
-        matches!(self.local(), "rss" | "rdf" | "feed" | "channel")
+        matches!(&*self.local(), "rss" | "rdf" | "feed" | "channel")
     }
 
     /// The value of an attribute with its entities decoded. Names are compared as they stand.
     pub(super) fn attribute(&self, name: &str) -> Option<String> {
-        let mut rest = self.attributes;
+        let mut rest = self
+            .inside
+            .get(index(self.name_length)..)
+            .unwrap_or_default();
         loop {
             rest = rest.trim_start_matches(|char: char| char.is_whitespace() || char == '/');
             let end = rest.find(|char: char| char == '=' || char.is_whitespace())?;
@@ -66,6 +98,18 @@ impl Tag<'_> {
     }
 }
 
+/// A place in a text. None is longer than 4 GiB: see [`scan`].
+fn index(place: u32) -> usize {
+    usize::try_from(place).unwrap_or(usize::MAX)
+}
+
+fn part(name: Cow<'_, str>, of: impl Fn(&str) -> Option<&str>) -> Cow<'_, str> {
+    match name {
+        Cow::Borrowed(name) => Cow::Borrowed(of(name).unwrap_or_default()),
+        Cow::Owned(name) => Cow::Owned(of(&name).unwrap_or_default().to_owned()),
+    }
+}
+
 /// Splits a value, in quotes or bare, from what follows.
 fn quoted(text: &str) -> (&str, &str) {
     match text.chars().next() {
@@ -77,7 +121,8 @@ fn quoted(text: &str) -> (&str, &str) {
     }
 }
 
-/// Finds the tags, paired. Comments, CDATA and declarations hold none.
+/// Finds the tags, paired, up to the 4 GiB that a `u32` counts. Comments, CDATA and declarations
+/// hold none.
 pub(super) fn scan(text: &str) -> Vec<Tag<'_>> {
     // Once and for all: a list that grows by doubling takes twice as much.
     let most = text.bytes().filter(|byte| *byte == b'<').count();
@@ -90,9 +135,8 @@ pub(super) fn scan(text: &str) -> Vec<Tag<'_>> {
             Some(end) => end,
             None => match tag(text, start) {
                 Some(tag) => {
-                    let end = tag.end;
                     tags.push(tag);
-                    end
+                    tag.end()
                 }
                 None => start + 1,
             },
@@ -137,25 +181,21 @@ fn tag(text: &str, start: usize) -> Option<Tag<'_>> {
         .find(|char: char| char.is_whitespace() || matches!(char, '>' | '/' | '<'))
         .unwrap_or(rest.len());
     let (name, after) = rest.split_at_checked(name_end)?;
-    let attributes = after.get(..attributes_end(after))?;
-    let end = start + 1 + usize::from(closes) + name_end + attributes.len();
+    let inside = rest.get(..name.len() + attributes_end(after))?;
+    let end = start + 1 + usize::from(closes) + inside.len();
     let bracket = text.get(end..).is_some_and(|rest| rest.starts_with('>'));
-    let kind = match (closes, attributes.ends_with('/')) {
+    let kind = match (closes, inside.ends_with('/')) {
         (true, _) => Kind::Close,
         (false, true) => Kind::Empty,
         (false, false) => Kind::Open,
     };
     Some(Tag {
-        kind,
-        name: if name.chars().any(char::is_uppercase) {
-            Cow::Owned(name.to_lowercase())
-        } else {
-            Cow::Borrowed(name)
-        },
-        attributes,
-        start,
-        end: end + usize::from(bracket),
+        inside,
+        name_length: u32::try_from(name_end).ok()?,
+        start: u32::try_from(start).ok()?,
+        end: u32::try_from(end + usize::from(bracket)).ok()?,
         pair: None,
+        kind,
     })
 }
 
@@ -180,24 +220,25 @@ fn attributes_end(text: &str) -> usize {
 
 /// Gives every opening tag its end. What closes an outer element or an item ends what is open
 /// inside; a new item ends the one before; a stray closing tag ends nothing.
-fn pair<'t>(tags: &mut [Tag<'t>]) {
-    let mut open: OpenTags<'t> = OpenTags::default();
+fn pair(tags: &mut [Tag<'_>]) {
+    let mut open = OpenTags::default();
     for at in 0..tags.len() {
-        let Some(tag) = tags.get(at) else { return };
-        let name = tag.name.clone();
-        let (kind, is_item, is_frame) = (tag.kind, tag.is_item(), tag.is_frame());
-        if kind == Kind::Close || is_item {
+        let Some(tag) = tags.get(at).copied() else {
+            return;
+        };
+        let name = tag.name();
+        if tag.kind == Kind::Close || tag.is_item() {
             while open.holds(&name)
-                && let Some(inner) = open.pop(tags)
+                && let Some((inner, inner_name)) = open.pop(tags)
             {
-                let is_whole = inner.name == name || is_frame && inner.is_item();
-                inner.pair = is_whole.then_some(at);
-                if inner.name == name {
+                let is_whole = inner_name == name || tag.is_frame() && inner.is_item();
+                inner.pair = NonZeroU32::new(u32::try_from(at).unwrap_or(0)).filter(|_| is_whole);
+                if inner_name == name {
                     break;
                 }
             }
         }
-        if kind == Kind::Open {
+        if tag.kind == Kind::Open {
             open.push(at, name);
         }
     }
@@ -221,12 +262,14 @@ impl<'t> OpenTags<'t> {
         self.count.get(name).is_some_and(|&count| count > 0)
     }
 
-    fn pop<'g>(&mut self, tags: &'g mut [Tag<'t>]) -> Option<&'g mut Tag<'t>> {
+    /// The innermost one, with its name.
+    fn pop<'g>(&mut self, tags: &'g mut [Tag<'t>]) -> Option<(&'g mut Tag<'t>, Cow<'t, str>)> {
         let tag = tags.get_mut(self.stack.pop()?)?;
-        if let Some(count) = self.count.get_mut(&tag.name) {
+        let name = tag.name();
+        if let Some(count) = self.count.get_mut(&name) {
             *count -= 1;
         }
-        Some(tag)
+        Some((tag, name))
     }
 }
 
@@ -240,7 +283,7 @@ pub(super) fn depth(tags: &[Tag<'_>]) -> usize {
         }
         // A tag that nothing ends nests, to a strict reader, whatever follows.
         if tag.kind == Kind::Open {
-            ends.push(tag.pair.unwrap_or(usize::MAX));
+            ends.push(tag.pair().unwrap_or(usize::MAX));
         }
         deepest = deepest.max(ends.len());
     }
@@ -296,9 +339,9 @@ mod tests {
             .filter(|tag| tag.kind != Kind::Close)
             .map(|tag| {
                 let inner = tag
-                    .pair
-                    .and_then(|pair| text.get(tag.end..tags[pair].start));
-                format!("{}={}", tag.name, inner.unwrap_or("?"))
+                    .pair()
+                    .and_then(|pair| text.get(tag.end()..tags[pair].start()));
+                format!("{}={}", tag.name(), inner.unwrap_or("?"))
             });
         shown.collect::<Vec<_>>().join("|")
     }
@@ -329,7 +372,7 @@ mod tests {
         assert_eq!(read("rel").as_deref(), Some("y"));
         assert_eq!(read("type").as_deref(), Some("z"));
         assert_eq!(read("lost"), None);
-        assert_eq!(tags[1].name, "c");
+        assert_eq!(tags[1].name(), "c");
     }
 
     #[test]

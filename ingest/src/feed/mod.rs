@@ -7,6 +7,7 @@ mod date;
 mod decode;
 pub mod discover;
 mod json;
+mod limit;
 mod link;
 mod markup;
 mod parse;
@@ -73,6 +74,10 @@ pub enum ParseError {
     OtherXml(String),
     #[error("this is neither XML nor JSON, so not a feed")]
     NotMarkup,
+    #[error("it has more than {} entries, which no feed needs", limit::ENTRIES)]
+    TooManyEntries,
+    #[error("it has more values than a JSON Feed needs")]
+    TooManyValues,
     #[error("the feed is broken beyond repair: {0}")]
     Broken(String),
 }
@@ -110,12 +115,16 @@ pub fn parse_again(
 }
 
 fn parse_json(text: &str, base: Option<&Url>, known: &Prints) -> Result<Document, ParseError> {
+    limit::json(text)?;
     parse::read(text, base, known).or_else(|_| json::read(text, base))
 }
 
 fn parse_xml(text: &str, base: Option<&Url>, known: &Prints) -> Result<Document, ParseError> {
+    limit::entries(text)?;
     let strict = if repair::is_too_deep(text) {
         Err("nested too deeply".to_owned())
+    } else if limit::has_too_many_elements(text) {
+        Err("too many elements".to_owned())
     } else {
         parse::read(text, base, known)
     };

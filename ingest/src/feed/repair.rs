@@ -7,12 +7,14 @@ use super::link::{self, Candidate};
 use super::markup::{self, Kind, Tag, unescape};
 use super::parse::{summary, tags_of};
 use super::text::{self, TITLE_LIMIT};
-use super::{Document, ParseError, date};
+use super::{Document, ParseError, date, limit};
 use shared::model::Entry;
 use url::Url;
 
 /// feed-rs descends into categories of podcasts by recursion, which a thread's stack must bear.
 const DEPTH_LIMIT: usize = 256;
+/// Of links, and of categories, that an entry is read with.
+const MOST: usize = 100;
 /// Of the namespace of podcasts; short, because short needles are found faster.
 const PODCAST: &str = "itunes.com/dtds/";
 
@@ -25,8 +27,12 @@ pub(super) fn is_too_deep(text: &str) -> bool {
 pub(super) fn read(text: &str, base: Option<&Url>) -> Result<Document, ParseError> {
     let tags = markup::scan(text);
     refuse_what_is_no_feed(&tags)?;
-    let items = (0..tags.len()).filter(|&at| tags.get(at).is_some_and(Tag::is_item));
+    let is_item = |tag: &Tag<'_>| tag.kind != Kind::Close && tag.is_item();
+    let items = (0..tags.len()).filter(|&at| tags.get(at).is_some_and(is_item));
     let items: Vec<usize> = items.collect();
+    if items.len() > limit::ENTRIES {
+        return Err(ParseError::TooManyEntries);
+    }
     let reader = Reader {
         text,
         tags: &tags,
@@ -46,7 +52,7 @@ pub(super) fn read(text: &str, base: Option<&Url>) -> Result<Document, ParseErro
 
 fn refuse_what_is_no_feed(tags: &[Tag<'_>]) -> Result<(), ParseError> {
     for tag in tags.iter().filter(|tag| tag.kind != Kind::Close) {
-        match tag.local() {
+        match &*tag.local() {
             "html" | "body" | "head" => return Err(ParseError::WebPage),
             "opml" => return Err(ParseError::Opml),
             "urlset" | "sitemapindex" => return Err(ParseError::Sitemap),
@@ -55,7 +61,7 @@ fn refuse_what_is_no_feed(tags: &[Tag<'_>]) -> Result<(), ParseError> {
         }
     }
     match tags.first() {
-        Some(root) => Err(ParseError::OtherXml(root.name.chars().take(40).collect())),
+        Some(root) => Err(ParseError::OtherXml(root.name().chars().take(40).collect())),
         None => Err(ParseError::NotMarkup),
     }
 }
@@ -87,7 +93,7 @@ impl<'t> Reader<'t> {
             let mut next = at + 1;
             if tag.kind == Kind::Close {
             } else if tag.is_item() {
-                let whole = tag.pair.filter(|_| tag.kind == Kind::Open);
+                let whole = tag.pair().filter(|_| tag.kind == Kind::Open);
                 if let Some(end) = whole {
                     document.entries.push(self.entry(at, end, base.as_ref()));
                     next = end;
@@ -109,7 +115,7 @@ impl<'t> Reader<'t> {
 
     /// The tag behind an element that may be skipped: one that ends and holds no item.
     fn beyond(self, at: usize) -> usize {
-        let pair = self.tags.get(at).and_then(|tag| tag.pair);
+        let pair = self.tags.get(at).and_then(Tag::pair);
         let next_item = self.items.partition_point(|&item| item <= at);
         let next_item = self.items.get(next_item).copied();
         match pair {
@@ -130,13 +136,15 @@ impl<'t> Reader<'t> {
         {
             if tag.kind != Kind::Close {
                 // A field bears its item's prefix, or none; a module's has its own.
-                let name = match tag.prefix() {
-                    prefix if prefix.is_empty() || prefix == item.prefix() => tag.local(),
-                    _ => &*tag.name,
+                let prefix = tag.prefix();
+                let name = if prefix.is_empty() || prefix == item.prefix() {
+                    tag.local()
+                } else {
+                    tag.name()
                 };
-                fields.take(name, tag, || self.inner(at), base.as_ref());
+                fields.take(&name, tag, || self.inner(at), base.as_ref());
             }
-            at = tag.pair.filter(|&pair| pair < end).unwrap_or(at) + 1;
+            at = tag.pair().filter(|&pair| pair < end).unwrap_or(at) + 1;
         }
         fields.entry(base.as_ref())
     }
@@ -144,13 +152,13 @@ impl<'t> Reader<'t> {
     /// What an element holds: up to its end, else up to the next tag.
     fn inner(self, at: usize) -> Inner<'t> {
         let open = self.tags.get(at).filter(|tag| tag.kind == Kind::Open);
-        let from = open.map_or(self.text.len(), |tag| tag.end);
-        let pair = open.and_then(|tag| tag.pair);
+        let from = open.map_or(self.text.len(), Tag::end);
+        let pair = open.and_then(Tag::pair);
         let to = self.tags.get(pair.unwrap_or(at + 1));
         Inner {
             raw: self
                 .text
-                .get(from..to.map_or(self.text.len(), |tag| tag.start))
+                .get(from..to.map_or(self.text.len(), Tag::start))
                 .unwrap_or_default(),
             is_markup: pair.is_some_and(|pair| pair > at + 1),
         }
@@ -214,12 +222,14 @@ impl Fields {
             "guid" | "id" => self.guid = Some(inner().text()),
             "title" => self.title = Some(body(tag, inner()).1),
             "dc:title" if self.title.is_none() => self.title = Some(inner().text()),
-            "link" => self.links.push(candidate(tag, &inner(), base)),
+            "link" if self.links.len() < MOST => {
+                self.links.push(candidate(tag, &inner(), base));
+            }
             "description" | "summary" => self.description = Some(body(tag, inner())),
             "content" | "content:encoded" | "body" | "xhtml:body" => {
                 self.content = Some(body(tag, inner()));
             }
-            "category" | "dc:subject" => {
+            "category" | "dc:subject" if self.tags.len() < MOST => {
                 let name = tag.attribute("label").or_else(|| tag.attribute("term"));
                 self.tags.push(name.unwrap_or_else(|| inner().text()));
             }

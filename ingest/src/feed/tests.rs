@@ -233,8 +233,8 @@ fn what_is_no_feed_is_named() {
 fn deep_nesting_costs_neither_the_stack_nor_the_entries() {
     let deep = format!(
         "{}{}",
-        "<i:category text='x'>".repeat(100_000),
-        "</i:category>".repeat(100_000)
+        "<i:category text='x'>".repeat(200_000),
+        "</i:category>".repeat(200_000)
     );
     let body = rss(&format!("{deep}{TWO}")).replace(
         "<rss",

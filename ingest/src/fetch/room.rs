@@ -132,14 +132,14 @@ mod tests {
     #[tokio::test]
     async fn small_bodies_never_wait_and_large_ones_share_the_rest() {
         let room = Room::for_bodies(16);
-        let mut large: [Body; 4] = std::array::from_fn(|_| Body::default());
+        let mut large: [Body; 3] = std::array::from_fn(|_| Body::default());
         let mut admitted = 0;
         for body in &mut large {
             admitted += usize::from(is_admitted(&room, body, 600 * KIB, CAP).await);
         }
-        assert_eq!(admitted, 3, "of unknown size, at the same time");
+        assert_eq!(admitted, 2, "of unknown size, at the same time");
         let mut small = Body::default();
-        assert!(is_admitted(&room, &mut small, 512 * KIB, CAP).await);
+        assert!(is_admitted(&room, &mut small, 384 * KIB, CAP).await);
         let [first, .., last] = &mut large;
         assert!(is_admitted(&room, first, CAP, CAP).await, "it has its part");
         *first = Body::default();
@@ -150,11 +150,11 @@ mod tests {
     async fn a_whole_body_keeps_only_what_it_needs() {
         let room = Room::for_bodies(16);
         let mut held: Vec<Body> = Vec::new();
-        // Each is 1 MiB beyond its own share; while it is read it asks for 7.5.
-        for _ in 0..17 {
+        // Each is 1 MiB beyond its own share; while it is read it asks for all that is left of CAP.
+        for _ in 0..11 {
             let mut body = Body::default();
             assert!(is_admitted(&room, &mut body, CAP, CAP).await);
-            body.fill(vec![b'x'; 1536 * KIB]);
+            body.fill(vec![b'x'; 1408 * KIB]);
             room.settle(&mut body);
             held.push(body);
         }
@@ -164,10 +164,10 @@ mod tests {
         let taken: Vec<Vec<u8>> = held.iter_mut().map(Body::take).collect();
         assert_eq!(
             (taken.len(), room.shared.available_permits()),
-            (17, 7 * KIB)
+            (11, 7 * KIB)
         );
         drop(held);
-        assert_eq!(room.shared.available_permits(), 24 * KIB);
+        assert_eq!(room.shared.available_permits(), 18 * KIB);
     }
 
     #[tokio::test]

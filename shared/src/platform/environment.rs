@@ -6,6 +6,9 @@ use std::path::PathBuf;
 /// Where the configuration is when nobody says otherwise.
 pub const DEFAULT_CONFIG: &str = "/etc/watchalert/config.toml";
 
+/// How large a block glibc's allocator gives back as soon as it is freed; see mallopt(3).
+pub const MALLOC_THRESHOLD: &str = "MALLOC_MMAP_THRESHOLD_";
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     /// `WATCHALERT_CONFIG`
@@ -18,6 +21,8 @@ pub struct Environment {
     pub journal: bool,
     /// `RUST_LOG`, a filter in tracing's syntax.
     pub log: Option<String>,
+    /// Whether [`MALLOC_THRESHOLD`] is set.
+    pub malloc_threshold: bool,
 }
 
 impl Environment {
@@ -29,6 +34,7 @@ impl Environment {
                 Some("CREDENTIALS_DIRECTORY") => environment.credentials = Some(value.into()),
                 Some("NO_COLOR") => environment.no_color = true,
                 Some("JOURNAL_STREAM") => environment.journal = true,
+                Some(MALLOC_THRESHOLD) => environment.malloc_threshold = true,
                 Some("RUST_LOG") => environment.log = value.into_string().ok(),
                 _ => {}
             }
