@@ -196,10 +196,7 @@ fn a_backoff_that_a_clock_ahead_has_set_ends_when_the_clock_is_right_again() {
 
 #[test]
 fn only_what_counts_against_a_row_is_time_of_failing() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let epoch = world.take_over();
+    let (world, screen, epoch) = World::with_one();
     let fails = |hold, pause: u64| {
         let lease = world.lease(epoch, &screen);
         let failed = Fault {

@@ -8,10 +8,7 @@ use watchalert_tests::world::{World, fault, receipt, to};
 
 #[test]
 fn an_alert_is_enqueued_leased_sent_and_remembered() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let epoch = world.take_over();
+    let (world, screen, epoch) = World::with_one();
     let lease = world.lease(epoch, &screen);
     assert_eq!(lease.attempt(), 1);
     assert!(!lease.held().possible_repeat);
@@ -102,10 +99,7 @@ fn a_closed_gate_keeps_every_row_of_its_destination() {
 
 #[test]
 fn a_new_sender_takes_back_what_the_last_one_held_and_marks_it() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let first = world.take_over();
+    let (world, screen, first) = World::with_one();
     let held = world.lease(first, &screen);
     let second = world.take_over();
     assert_eq!(world.ask("SELECT outcome FROM attempt"), "interrupted");
@@ -126,10 +120,7 @@ fn a_new_sender_takes_back_what_the_last_one_held_and_marks_it() {
 
 #[test]
 fn an_old_sender_can_claim_nothing_more() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let first = world.take_over();
+    let (world, screen, first) = World::with_one();
     world.take_over();
     let fenced = world.try_claim(first, &screen);
     assert!(matches!(fenced, Err(StoreError::Fenced(_))), "{fenced:?}");
@@ -139,10 +130,7 @@ fn an_old_sender_can_claim_nothing_more() {
 
 #[test]
 fn a_completion_that_was_committed_unheard_may_be_repeated() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let epoch = world.take_over();
+    let (world, screen, epoch) = World::with_one();
     let lease = world.lease(epoch, &screen);
     let now = world.clock.now();
     let twice = world.write(move |db| {
@@ -155,10 +143,7 @@ fn a_completion_that_was_committed_unheard_may_be_repeated() {
 
 #[test]
 fn an_unknown_outcome_is_counted_and_its_copy_marked() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let epoch = world.take_over();
+    let (world, screen, epoch) = World::with_one();
     let lease = world.lease(epoch, &screen);
     let settlement = Settlement::RetryAt(world.clock.now(), fault(Blame::Channel, true));
     world.settle(lease, settlement, None).expect("settled");
@@ -169,10 +154,7 @@ fn an_unknown_outcome_is_counted_and_its_copy_marked() {
 
 #[test]
 fn a_released_lease_costs_nothing() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let epoch = world.take_over();
+    let (world, screen, epoch) = World::with_one();
     let lease = world.lease(epoch, &screen);
     world
         .settle(lease, Settlement::Release, None)

@@ -20,10 +20,7 @@ fn row(world: &World) -> String {
 
 #[test]
 fn each_message_is_an_attempt_and_leaves_its_receipt() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let epoch = world.take_over();
+    let (world, screen, epoch) = World::with_one();
     for (settlement, settled, seen) in [
         (
             part("1", &["b", "c"]),
@@ -45,10 +42,7 @@ fn each_message_is_an_attempt_and_leaves_its_receipt() {
 
 #[test]
 fn what_was_unsure_before_a_message_arrived_is_settled_and_what_is_after_it_counts() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let epoch = world.take_over();
+    let (world, screen, epoch) = World::with_one();
     let lost = |world: &World| {
         let again = Settlement::RetryAt(world.clock.now(), fault(Blame::Channel, true));
         let lease = world.lease(epoch, &screen);
@@ -76,10 +70,7 @@ fn what_was_unsure_before_a_message_arrived_is_settled_and_what_is_after_it_coun
 
 #[test]
 fn a_part_that_was_committed_unheard_may_be_settled_again() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let epoch = world.take_over();
+    let (world, screen, epoch) = World::with_one();
     let lease = world.lease(epoch, &screen);
     let now = world.clock.now();
     let twice = world.write(move |db| {
@@ -92,10 +83,7 @@ fn a_part_that_was_committed_unheard_may_be_settled_again() {
 
 #[test]
 fn the_journal_keeps_what_is_left() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let epoch = world.take_over();
+    let (world, screen, epoch) = World::with_one();
     let lease = world.lease(epoch, &screen);
     let completion = Completion {
         outbox_id: lease.held().id,
@@ -121,10 +109,7 @@ fn the_journal_keeps_what_is_left() {
 
 #[test]
 fn a_row_that_died_half_sent_and_is_revived_goes_on_where_it_was() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let epoch = world.take_over();
+    let (world, screen, epoch) = World::with_one();
     let lease = world.lease(epoch, &screen);
     world.settle(lease, part("1", &["b"]), None).expect("begun");
     let lease = world.lease(epoch, &screen);
@@ -158,10 +143,7 @@ fn nobody_can_write_a_rest_that_is_no_list() {
 
 #[test]
 fn nobody_but_the_sender_changes_what_is_left_or_to_whom_it_goes() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let epoch = world.take_over();
+    let (world, screen, epoch) = World::with_one();
     let lease = world.lease(epoch, &screen);
     world.settle(lease, part("1", &["b"]), None).expect("begun");
     for change in [
@@ -184,10 +166,7 @@ fn nobody_but_the_sender_changes_what_is_left_or_to_whom_it_goes() {
 
 #[test]
 fn a_rest_that_cannot_be_read_costs_a_marked_copy_and_not_the_destination() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let epoch = world.take_over();
+    let (world, screen, epoch) = World::with_one();
     let lease = world.lease(epoch, &screen);
     world.settle(lease, part("1", &["b"]), None).expect("begun");
     world
@@ -201,10 +180,7 @@ fn a_rest_that_cannot_be_read_costs_a_marked_copy_and_not_the_destination() {
 
 #[test]
 fn a_marked_copy_that_did_not_go_out_is_not_counted() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let epoch = world.take_over();
+    let (world, screen, epoch) = World::with_one();
     let marked = || world.ask("SELECT n FROM ledger WHERE name='repeat_marked'");
     for (settlement, count) in [
         (
@@ -230,10 +206,7 @@ fn a_marked_copy_that_did_not_go_out_is_not_counted() {
 /// `queue retry` under a clock that was an hour fast.
 #[test]
 fn a_revived_row_has_its_tries_again_under_any_clock() {
-    let world = World::new();
-    let screen = to("screen", "-");
-    world.enqueue("one", &screen, Priority::High);
-    let epoch = world.take_over();
+    let (world, screen, epoch) = World::with_one();
     let lost = |world: &World| {
         let lease = world.lease(epoch, &screen);
         let counted = (lease.held().unknown_outcomes, lease.held().possible_repeat);

@@ -139,6 +139,18 @@ impl Room {
         messages
     }
 
+    fn texts(&self) -> Vec<String> {
+        let accepted = self.telegram.accepted().into_iter();
+        accepted.map(|message| message.text).collect()
+    }
+
+    fn all_are_sent_within_the_limits(&self, count: usize) {
+        self.drain_within(minutes(10));
+        assert_eq!(self.state("sent"), count.to_string());
+        assert!(self.telegram.answers_429().is_empty());
+        assert!(self.telegram.breaches(Limits::strict()).is_empty());
+    }
+
     /// When messages arrived, in seconds from the start.
     fn arrivals(&self) -> Vec<f64> {
         let accepted = self.telegram.accepted();
@@ -155,10 +167,7 @@ fn minutes(count: u64) -> Duration {
 fn twenty_eight_alerts_at_once_arrive_at_the_limits_own_pace_and_none_is_refused() {
     let room = Room::new();
     room.enqueue(28, PERSON, Priority::High);
-    room.drain_within(minutes(10));
-    assert_eq!(room.state("sent"), "28");
-    assert!(room.telegram.answers_429().is_empty());
-    assert!(room.telegram.breaches(Limits::strict()).is_empty());
+    room.all_are_sent_within_the_limits(28);
     let last = room.arrivals()[27];
     assert!((27.0..=27.0 * 1.06).contains(&last), "{last} s");
     assert_eq!(
@@ -177,10 +186,7 @@ fn two_hundred_alerts_at_once_arrive_within_the_bar_and_none_is_refused() {
     }
     let room = Room::new();
     room.enqueue(200, PERSON, Priority::High);
-    room.drain_within(minutes(10));
-    assert_eq!(room.state("sent"), "200");
-    assert!(room.telegram.answers_429().is_empty());
-    assert!(room.telegram.breaches(Limits::strict()).is_empty());
+    room.all_are_sent_within_the_limits(200);
     let last = room.arrivals()[199];
     assert!((199.0..=199.0 * 1.06).contains(&last), "{last} s");
     tell(&format!(
@@ -195,10 +201,7 @@ fn ten_chats_do_not_wait_for_each_other() {
     for chat in 1..=10 {
         room.enqueue(6, &format!("{chat}"), Priority::High);
     }
-    room.drain_within(minutes(10));
-    assert_eq!(room.state("sent"), "60");
-    assert!(room.telegram.answers_429().is_empty());
-    assert!(room.telegram.breaches(Limits::strict()).is_empty());
+    room.all_are_sent_within_the_limits(60);
     let last = room.arrivals().into_iter().fold(0.0, f64::max);
     assert!(last < 6.5, "as long as one of them alone: {last} s");
 }
@@ -207,9 +210,7 @@ fn ten_chats_do_not_wait_for_each_other() {
 fn a_group_gets_twenty_a_minute_to_the_letter() {
     let room = Room::new();
     room.enqueue(25, GROUP, Priority::High);
-    room.drain_within(minutes(10));
-    assert_eq!(room.state("sent"), "25");
-    assert!(room.telegram.answers_429().is_empty());
+    room.all_are_sent_within_the_limits(25);
     let arrivals = room.arrivals();
     assert!(
         arrivals[19] < 21.0,
@@ -329,12 +330,7 @@ fn an_answer_that_is_lost_makes_one_marked_copy() {
         .script([Fault::reset_after().in_chat(7001).times(1)]);
     room.enqueue(1, PERSON, Priority::High);
     room.drain_within(minutes(10));
-    let texts: Vec<String> = room
-        .telegram
-        .accepted()
-        .into_iter()
-        .map(|message| message.text)
-        .collect();
+    let texts = room.texts();
     assert_eq!(texts.len(), 2);
     assert!(!texts[0].contains("possible repeat"), "{texts:?}");
     assert!(texts[1].contains("possible repeat"), "{texts:?}");
@@ -358,12 +354,7 @@ fn the_articles_markdown_is_delivered_also_when_it_is_wrong() {
             .expect("inserted");
     }
     room.drain_within(minutes(5));
-    let texts: Vec<String> = room
-        .telegram
-        .accepted()
-        .into_iter()
-        .map(|message| message.text)
-        .collect();
+    let texts = room.texts();
     assert_eq!(texts, ["bold is fine", "server_name is *broken"]);
     assert_eq!(room.state("sent"), "2");
 }

@@ -4,8 +4,6 @@
 use crate::classify::model::{Model, Models};
 use crate::classify::prompt::Prompt;
 use crate::classify::{Fault, FaultKind};
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
 use shared::config::Config;
 use shared::platform::term;
 use std::io::{self, Write};
@@ -125,13 +123,7 @@ fn print(found: &[Found], out: &mut dyn Write) -> io::Result<()> {
             "no model is configured: the built-in rules judge, and there is nothing to try"
         );
     }
-    let mut rows = Table::new();
-    rows.load_style(NOTHING)
-        .set_header(["model", "works", "what was found"]);
-    if let Some(width) = term::width() {
-        rows.set_content_arrangement(ContentArrangement::Dynamic)
-            .set_width(width);
-    }
+    let mut rows = term::table(&["model", "works", "what was found"]);
     for found in found {
         let works = if found.works { "yes" } else { "NO" };
         rows.add_row([found.key, works, found.what.as_str()]);

@@ -28,6 +28,15 @@ impl World {
         Self::within(tempfile::tempdir().expect("a temporary folder"))
     }
 
+    /// One alert of high priority, "one", waits for the screen, and a sender has taken over.
+    pub fn with_one() -> (Self, Destination, Epoch) {
+        let world = Self::new();
+        let screen = to("screen", "-");
+        world.enqueue("one", &screen, Priority::High);
+        let epoch = world.take_over();
+        (world, screen, epoch)
+    }
+
     /// In memory, where the machine has a folder for that: for hours of deliveries, which shall not
     /// wait for a disk.
     pub fn in_memory() -> Self {

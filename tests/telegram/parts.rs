@@ -28,12 +28,7 @@ fn long_alerts_keep_the_groups_minute_to_the_letter() {
     }
     room.drain_within(minutes(10));
     assert_eq!(room.state("sent"), "9");
-    let texts: Vec<String> = room
-        .telegram
-        .accepted()
-        .into_iter()
-        .map(|message| message.text)
-        .collect();
+    let texts = room.texts();
     assert!(
         texts.len() > 20,
         "more than a minute's worth: {}",
@@ -63,12 +58,7 @@ fn an_urgent_alert_goes_between_the_parts_of_a_long_one() {
     room.send();
     room.enqueue(1, PERSON, Priority::Critical);
     room.drain_within(minutes(10));
-    let texts: Vec<String> = room
-        .telegram
-        .accepted()
-        .into_iter()
-        .map(|message| message.text)
-        .collect();
+    let texts = room.texts();
     assert!(texts[0].starts_with("(1/"), "{texts:?}");
     assert!(texts[1].contains("Title of 7001 0"), "{texts:?}");
     assert!(texts[2].starts_with("(2/"), "{texts:?}");

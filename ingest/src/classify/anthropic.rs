@@ -2,7 +2,7 @@
 //! <https://docs.anthropic.com/en/api/messages>.
 
 use super::answer;
-use super::fault::{Fault, FaultKind, said};
+use super::fault::{Fault, FaultKind};
 use super::prompt::Prompt;
 use super::wire::{Header, Reply, Wire};
 use serde_json::{Value, json};
@@ -46,28 +46,18 @@ fn request(cloud: &Cloud, prompt: &Prompt) -> Value {
 }
 
 fn text_of(reply: &Reply) -> Result<String, Fault> {
-    if reply.status != 200 {
-        return Err(Fault::of_status(reply.status, &reply.body));
-    }
-    let bad = |why: &str| {
-        Fault::new(
-            FaultKind::BadOutput,
-            format!("{why}: {}", said(&reply.body)),
-        )
-    };
-    let json: Value =
-        serde_json::from_slice(&reply.body).map_err(|error| bad(&error.to_string()))?;
+    let json: Value = reply.parsed()?;
     if json.get("stop_reason").and_then(Value::as_str) == Some("max_tokens") {
-        return Err(bad("cut off at its token limit"));
+        return Err(reply.bad("cut off at its token limit"));
     }
     let blocks = json.get("content").and_then(Value::as_array);
-    let blocks = blocks.ok_or_else(|| bad("no content in the answer"))?;
+    let blocks = blocks.ok_or_else(|| reply.bad("no content in the answer"))?;
     let input = blocks.iter().find_map(|block| block.get("input"));
     let text = blocks.iter().find_map(|block| block.get("text")?.as_str());
     input
         .map(Value::to_string)
         .or_else(|| text.map(str::to_owned))
-        .ok_or_else(|| bad("no verdict in the answer"))
+        .ok_or_else(|| reply.bad("no verdict in the answer"))
 }
 
 #[cfg(test)]
@@ -75,8 +65,7 @@ mod tests {
     use super::*;
 
     fn read(status: u16, body: &str) -> Result<String, FaultKind> {
-        let body = body.as_bytes().to_vec();
-        text_of(&Reply { status, body }).map_err(|fault| fault.kind)
+        text_of(&Reply::new(status, body)).map_err(|fault| fault.kind)
     }
 
     #[test]

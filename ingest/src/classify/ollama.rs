@@ -3,7 +3,7 @@
 //! ended.
 
 use super::answer;
-use super::fault::{Fault, FaultKind, said};
+use super::fault::{Fault, FaultKind};
 use super::prompt::Prompt;
 use super::wire::{Reply, Wire};
 use ollama_rs::generation::chat::request::ChatMessageRequest;
@@ -45,7 +45,7 @@ impl Ollama {
             },
             _ => fault,
         })?;
-        let version: Value = parsed(&reply)?;
+        let version: Value = reply.parsed()?;
         let version = version.get("version").and_then(Value::as_str);
         let none = || Fault::new(FaultKind::Rejected, "it answers, but names no version");
         version.map(str::to_owned).ok_or_else(none)
@@ -77,14 +77,14 @@ impl Ollama {
     pub(super) async fn load(&self, limit: Duration) -> Result<(), Fault> {
         let request = self.request(Vec::new());
         let reply = self.post("api/chat", &json!(request), limit).await?;
-        parsed::<Value>(&reply).map(drop)
+        reply.parsed::<Value>().map(drop)
     }
 
     /// Whether the model was pulled.
     pub(super) async fn look_for_model(&self) -> Result<(), Fault> {
         let body = json!({"model": self.settings.model});
         let reply = self.post("api/show", &body, PROBE).await?;
-        parsed::<Value>(&reply).map(drop)
+        reply.parsed::<Value>().map(drop)
     }
 
     fn request(&self, messages: Vec<ChatMessage>) -> ChatMessageRequest {
@@ -115,7 +115,7 @@ struct Said {
 }
 
 fn text_of(reply: &Reply) -> Result<String, Fault> {
-    let said: Said = parsed(reply)?;
+    let said: Said = reply.parsed()?;
     let counted = said.response.final_data.as_ref();
     let is_cut = said.done_reason.as_deref() == Some("length")
         || counted.is_some_and(|data| data.eval_count >= u64::from(MOST_TOKENS));
@@ -132,27 +132,9 @@ fn text_of(reply: &Reply) -> Result<String, Fault> {
     Ok(said.response.message.content)
 }
 
-/// A reply of status 200 may still carry an error.
-fn parsed<T: for<'de> Deserialize<'de>>(reply: &Reply) -> Result<T, Fault> {
-    if reply.status != 200 {
-        return Err(Fault::of_status(reply.status, &reply.body));
-    }
-    serde_json::from_slice(&reply.body).map_err(|error| {
-        let what = format!("{error}: {}", said(&reply.body));
-        Fault::new(FaultKind::BadOutput, what)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn reply(status: u16, body: &str) -> Reply {
-        Reply {
-            status,
-            body: body.as_bytes().to_vec(),
-        }
-    }
 
     fn chat(content: &str, done_reason: &str, tokens: u64) -> Reply {
         let body = json!({
@@ -161,7 +143,7 @@ mod tests {
             "total_duration": 1, "load_duration": 1, "prompt_eval_count": 200,
             "prompt_eval_duration": 1, "eval_count": tokens, "eval_duration": 1,
         });
-        reply(200, &body.to_string())
+        Reply::new(200, body.to_string())
     }
 
     #[test]
@@ -178,16 +160,16 @@ mod tests {
             (chat("{\"sev", "length", 400), "cut off after 400 tokens"),
             (chat("{\"sev", "stop", 400), "cut off after 400 tokens"),
             (chat("   ", "length", 7), "cut off"),
-            (reply(200, "{\"model\":\"m\",\"crea"), "EOF"),
-            (reply(200, "<html>Welcome</html>"), "Welcome"),
+            (Reply::new(200, "{\"model\":\"m\",\"crea"), "EOF"),
+            (Reply::new(200, "<html>Welcome</html>"), "Welcome"),
             (
-                reply(
+                Reply::new(
                     200,
                     "{\"error\":\"an error was encountered while running the model\"}",
                 ),
                 "encountered",
             ),
-            (reply(200, ""), "EOF"),
+            (Reply::new(200, ""), "EOF"),
         ] {
             let fault = text_of(&reply).unwrap_err();
             assert_eq!(fault.kind, FaultKind::BadOutput);

@@ -2,7 +2,7 @@
 //! <https://platform.openai.com/docs/api-reference/chat>.
 
 use super::answer;
-use super::fault::{Fault, FaultKind, said};
+use super::fault::{Fault, FaultKind};
 use super::prompt::Prompt;
 use super::wire::{Header, Reply, Wire};
 use serde_json::{Value, json};
@@ -43,27 +43,17 @@ fn request(cloud: &Cloud, prompt: &Prompt) -> Value {
 }
 
 fn text_of(reply: &Reply) -> Result<String, Fault> {
-    if reply.status != 200 {
-        return Err(Fault::of_status(reply.status, &reply.body));
-    }
-    let bad = |why: &str| {
-        Fault::new(
-            FaultKind::BadOutput,
-            format!("{why}: {}", said(&reply.body)),
-        )
-    };
-    let json: Value =
-        serde_json::from_slice(&reply.body).map_err(|error| bad(&error.to_string()))?;
+    let json: Value = reply.parsed()?;
     let choice = json.pointer("/choices/0");
-    let choice = choice.ok_or_else(|| bad("no choice in the answer"))?;
+    let choice = choice.ok_or_else(|| reply.bad("no choice in the answer"))?;
     match choice.get("finish_reason").and_then(Value::as_str) {
-        Some("length") => return Err(bad("cut off at its token limit")),
-        Some("content_filter") => return Err(bad("withheld by the provider's filter")),
+        Some("length") => return Err(reply.bad("cut off at its token limit")),
+        Some("content_filter") => return Err(reply.bad("withheld by the provider's filter")),
         _ => {}
     }
     let text = choice.pointer("/message/content").and_then(Value::as_str);
     text.map(str::to_owned)
-        .ok_or_else(|| bad("no text in the answer"))
+        .ok_or_else(|| reply.bad("no text in the answer"))
 }
 
 #[cfg(test)]
@@ -71,8 +61,7 @@ mod tests {
     use super::*;
 
     fn read(status: u16, body: &str) -> Result<String, FaultKind> {
-        let body = body.as_bytes().to_vec();
-        text_of(&Reply { status, body }).map_err(|fault| fault.kind)
+        text_of(&Reply::new(status, body)).map_err(|fault| fault.kind)
     }
 
     #[test]

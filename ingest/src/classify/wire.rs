@@ -1,9 +1,10 @@
 //! HTTP to a model: one client, no redirects, a limit on time and on bytes, and no secret in an error.
 
-use super::fault::{Fault, FaultKind};
+use super::fault::{Fault, FaultKind, said};
 use crate::fetch::install_crypto;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, RequestBuilder, redirect};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::config::Secret;
 use shared::policy::text::one_line;
@@ -25,6 +26,27 @@ pub(super) struct Wire(Client);
 pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
+}
+
+impl Reply {
+    pub(super) fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        let body = body.into();
+        Self { status, body }
+    }
+
+    /// The JSON of an answer of status 200.
+    pub(super) fn parsed<T: DeserializeOwned>(&self) -> Result<T, Fault> {
+        if self.status != 200 {
+            return Err(Fault::of_status(self.status, &self.body));
+        }
+        serde_json::from_slice(&self.body).map_err(|error| self.bad(&error.to_string()))
+    }
+
+    /// It is not what was asked for, and this is why.
+    pub(super) fn bad(&self, why: &str) -> Fault {
+        let what = format!("{why}: {}", said(&self.body));
+        Fault::new(FaultKind::BadOutput, what)
+    }
 }
 
 /// One header of a request; its name in lower case.
@@ -110,7 +132,7 @@ async fn read(request: RequestBuilder) -> Result<Reply, Fault> {
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(Reply { status, body })
+    Ok(Reply::new(status, body))
 }
 
 /// A connect time-out is a time-out too, but nobody is there.

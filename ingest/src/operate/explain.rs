@@ -1,12 +1,13 @@
 //! `explain`: why did I, or did I not, get this.
 
 use super::account::Account;
-use super::{name_of, public, table};
+use super::{name_of, public};
 use crate::know::alias;
 use serde_json::{Value, json};
 use shared::Failure;
 use shared::config::Config;
 use shared::model::Timestamp;
+use shared::platform::term;
 use shared::policy::text::{one_line, shorten, span};
 use shared::store::explain::{self, Sought, Subject};
 use shared::store::health::{self, Health};
@@ -190,7 +191,7 @@ impl Answer {
 }
 
 fn list(accounts: &[Account], out: &mut dyn Write) -> io::Result<()> {
-    let mut rows = table(&["number", "state", "title", "source"]);
+    let mut rows = term::table(&["number", "state", "title", "source"]);
     for account in accounts {
         let [number, state, title, source] = account.row();
         rows.add_row([number, state, shorten(&title, TITLE), source]);

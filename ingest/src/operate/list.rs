@@ -1,6 +1,6 @@
 //! `feeds list`: the health of each feed, those in trouble first.
 
-use super::{public, table};
+use super::public;
 use crate::fetch::schedule::Due;
 use crate::plan::Planned;
 use serde_json::{Value, json};
@@ -136,7 +136,7 @@ pub(super) fn print(lines: &[Line], now: Timestamp, out: &mut dyn Write) -> io::
     if lines.is_empty() {
         return writeln!(out, "no feed is configured");
     }
-    let mut rows = table(&[
+    let mut rows = term::table(&[
         "feed",
         "health",
         "last success",

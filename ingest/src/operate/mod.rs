@@ -8,10 +8,7 @@ mod list;
 mod opml;
 
 use crate::fetch::shown;
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
 use shared::config::Config;
-use shared::platform::term;
 use shared::store::health::Health;
 use url::Url;
 
@@ -27,16 +24,4 @@ fn name_of(feed: &Health, config: &Config) -> String {
 /// A stored URL without what may be a secret in it.
 fn public(url: &str) -> String {
     Url::parse(url).map_or_else(|_| url.to_owned(), |url| shown(&url))
-}
-
-/// A table that fits the terminal, and is one line a row where there is none.
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(header.iter().copied());
-    if let Some(width) = term::width() {
-        table
-            .set_content_arrangement(ContentArrangement::Dynamic)
-            .set_width(width);
-    }
-    table
 }

@@ -1,12 +1,11 @@
 //! `check`: the configuration in numbers and, with `--live`, whether each channel works, as far as can be told
 //! without sending anything.
 
-use super::table;
 use crate::channel::Channels;
 use crate::channel::look::Found;
 use crate::command::World;
 use shared::config::Config;
-use shared::platform::term::Style;
+use shared::platform::term::{self, Style};
 use std::io::{self, Write};
 
 /// Prints what there is, and with `live` a line for each channel. `false`: at least one does not work.
@@ -29,7 +28,7 @@ pub async fn run(
 }
 
 fn print(found: &[Found], out: &mut dyn Write) -> io::Result<()> {
-    let mut rows = table(&["channel", "works", "what was found"]);
+    let mut rows = term::table(&["channel", "works", "what was found"]);
     for found in found {
         let works = if found.works { "yes" } else { "NO" };
         rows.add_row([found.key.as_str(), works, found.what.as_str()]);

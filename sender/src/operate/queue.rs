@@ -1,6 +1,5 @@
 //! `queue`: the outbox and its dead letters, looked at and moved by a person.
 
-use super::table;
 use crate::args::Queue;
 use serde_json::json;
 use shared::Failure;
@@ -91,7 +90,7 @@ fn list(entries: &[Entry], limit: u32, now: Timestamp, out: &mut dyn Write) -> i
     if entries.is_empty() {
         return writeln!(out, "no such rows");
     }
-    let mut rows = table(&[
+    let mut rows = term::table(&[
         "id",
         "state",
         "priority",

@@ -1,7 +1,6 @@
 //! `status`: what waits for whom, since when, what is dead, and whether both programs run.
 
 use super::gates::Gates;
-use super::table;
 use serde_json::{Value, json};
 use shared::Failure;
 use shared::config::Config;
@@ -93,7 +92,7 @@ fn print(seen: &Seen, config: &Config, out: &mut dyn Write) -> io::Result<()> {
     if status.backlog.is_empty() {
         return writeln!(out, "waiting        nothing");
     }
-    let mut backlog = table(&[
+    let mut backlog = term::table(&[
         "waiting for",
         "critical",
         "high",

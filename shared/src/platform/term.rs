@@ -2,6 +2,8 @@
 
 use super::environment::Environment;
 use crate::model::{Priority, Timestamp};
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
 use jiff::tz::TimeZone;
 use std::io::{self, IsTerminal};
 
@@ -38,6 +40,18 @@ impl Style {
 /// The width of the terminal at standard output in columns; `None` when there is none.
 pub fn width() -> Option<u16> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0)
+}
+
+/// A table that fits the terminal, and is one line a row where there is none.
+pub fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(header.iter().copied());
+    if let Some(width) = width() {
+        table
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(width);
+    }
+    table
 }
 
 /// `2026-11-30 09:00:00` in the zone of the configuration.

@@ -40,6 +40,11 @@ fn limited(chats: &[&str]) -> Gates {
     shared_gates
 }
 
+/// Of chat "a", and nothing else is known.
+fn refuse_a(gates: &mut Gates, told: &Fault, now: Timestamp) {
+    refused(gates, &chat("a"), told, &mut Evidence::default(), now, 0.5);
+}
+
 fn seconds(until: Timestamp) -> u64 {
     until.since(NOW).as_secs()
 }
@@ -123,14 +128,7 @@ fn a_chat_slows_down_at_429s_and_recovers_slowly() {
     let mut gates = Gates::default();
     let told = fault(Hold::RateLimited, Some(1));
     for _ in 0..20 {
-        refused(
-            &mut gates,
-            &chat("a"),
-            &told,
-            &mut Evidence::default(),
-            NOW,
-            0.5,
-        );
+        refuse_a(&mut gates, &told, NOW);
     }
     assert!((gates.chat.stretch - MOST_STRETCH).abs() < 0.001);
     passed(&mut gates, NOW + Duration::from_secs(59));
@@ -150,14 +148,7 @@ fn openings(hold: Hold, count: usize, gate: fn(&Gates) -> &Gate) -> Vec<u64> {
     let mut waits = Vec::new();
     for _ in 0..count {
         let told = fault(hold, None);
-        refused(
-            &mut gates,
-            &chat("a"),
-            &told,
-            &mut Evidence::default(),
-            now,
-            0.5,
-        );
+        refuse_a(&mut gates, &told, now);
         waits.push(gate(&gates).blocked_until.since(now).as_secs());
         now = gate(&gates).blocked_until;
     }
@@ -226,14 +217,7 @@ fn failures_that_pass_do_not_count_as_refusals_that_a_person_must_see() {
     let mut gates = Gates::default();
     let mut refuse = |hold, second| {
         let (told, now) = (fault(hold, None), NOW + Duration::from_secs(second));
-        refused(
-            &mut gates,
-            &chat("a"),
-            &told,
-            &mut Evidence::default(),
-            now,
-            0.5,
-        );
+        refuse_a(&mut gates, &told, now);
         (is_first(&gates, &told), gates.clone(), now)
     };
     for second in [0, 100, 200] {
