@@ -10,6 +10,8 @@
 mod redirects;
 #[path = "fetch/room.rs"]
 mod room;
+#[path = "fetch/tls.rs"]
+mod tls;
 
 use shared::model::{Timestamp, Validators};
 use std::time::Duration;

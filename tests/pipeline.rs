@@ -6,6 +6,8 @@ mod day;
 mod deadline;
 #[path = "pipeline/known.rs"]
 mod known;
+#[path = "pipeline/moves.rs"]
+mod moves;
 #[path = "pipeline/refusals.rs"]
 mod refusals;
 #[path = "pipeline/stories.rs"]

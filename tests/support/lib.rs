@@ -7,4 +7,5 @@ pub mod models;
 pub mod programs;
 pub mod storm;
 pub mod telegram;
+pub mod tls;
 pub mod world;

@@ -132,16 +132,24 @@ impl FetchFault {
 }
 
 fn of_tls(error: &rustls::Error) -> String {
-    use rustls::CertificateError::UnknownIssuer;
+    use rustls::CertificateError::{Other, UnknownIssuer};
     let hint = match error {
         rustls::Error::InvalidCertificate(UnknownIssuer) => {
             "; the server sends no chain to a trusted root: perhaps a missing intermediate \
              certificate, perhaps one of its own making"
         }
+        rustls::Error::InvalidCertificate(Other(_)) if is_of_an_authority(error) => {
+            "; it is an authority's: make the server one without CA:TRUE"
+        }
         rustls::Error::InvalidMessage(_) => "; does this port speak https?",
         _ => "",
     };
     format!("TLS: {error}{hint}")
+}
+
+/// What webpki says of it has no type that we could name.
+fn is_of_an_authority(error: &rustls::Error) -> bool {
+    error.to_string().contains("CaUsedAsEndEntity")
 }
 
 /// The URL as a person may see it: without user name and password, and without the query, where

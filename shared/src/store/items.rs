@@ -86,7 +86,8 @@ pub fn store(db: &Db, parsed: &Parsed, now: Timestamp) -> Result<Stored, StoreEr
     if forgotten {
         read_all_again(db, parsed.feed_id)?;
     }
-    let is_known_here = stored.known > stored.renamed;
+    // Of what was read there from the first, nothing else is known.
+    let is_known_here = first || stored.known > 0;
     let moved_to = parsed.moved_to.as_deref();
     moves::seen_in_full(db, parsed.feed_id, moved_to, is_known_here, now)?;
     prune(db, parsed.feed_id, now)?;

@@ -2,7 +2,9 @@
 //!
 //! A captive portal and a page that tells of maintenance redirect permanently too. So only full
 //! documents that hold known items count, three of them over at least 24 hours, and nothing else in
-//! between. The configuration stays as it is, and its URL is what the feed is known by.
+//! between. A place that showed none is a stranger's until the redirect ends: what it shows is known
+//! from then on, and says nothing. The configuration stays as it is, and its URL is what the feed is
+//! known by.
 
 use super::{Db, StoreError};
 use crate::model::Timestamp;
@@ -22,8 +24,9 @@ pub(super) fn seen_in_full(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     const COUNT: &str = "\
-UPDATE feed SET moved_since=CASE WHEN moved_to=:to THEN moved_since ELSE :now END,
-       moved_seen=CASE WHEN moved_to=:to THEN moved_seen+1 ELSE 1 END,moved_to=:to
+UPDATE feed SET moved_since=CASE WHEN moved_to=:to THEN moved_since ELSE :now END,moved_to=:to,
+       moved_seen=CASE WHEN NOT :known THEN 0 WHEN moved_to IS NOT :to THEN 1
+                       WHEN moved_seen=0 THEN 0 ELSE moved_seen+1 END
  WHERE id=:id AND location IS NOT :to";
     const BELIEVE: &str = "\
 UPDATE feed SET location=moved_to,moved_to=NULL,moved_since=NULL,moved_seen=0
@@ -35,11 +38,8 @@ UPDATE feed SET location=moved_to,moved_to=NULL,moved_since=NULL,moved_seen=0
             .execute(named_params! {":id": id})?;
         return seen_unread(db, id, None);
     };
-    if !is_known {
-        return seen_unread(db, id, None);
-    }
     db.prepare_cached(COUNT)?.execute(named_params! {
-        ":to": to, ":now": now.unix_seconds(), ":id": id,
+        ":to": to, ":known": is_known, ":now": now.unix_seconds(), ":id": id,
     })?;
     db.prepare_cached(BELIEVE)?.execute(named_params! {
         ":id": id, ":confirmed": CONFIRMED_BY,
