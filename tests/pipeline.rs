@@ -1,5 +1,7 @@
 //! The tick against a feed server: from the bytes of a feed to rows in the outbox, each item once.
 
+#[path = "pipeline/access.rs"]
+mod access;
 #[path = "pipeline/day.rs"]
 mod day;
 #[path = "pipeline/deadline.rs"]

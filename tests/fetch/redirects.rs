@@ -103,6 +103,26 @@ async fn a_secret_goes_to_the_feeds_own_host_only() {
 }
 
 #[tokio::test]
+async fn a_cookie_goes_back_to_the_host_that_set_it_and_to_no_other() {
+    let (server, other) = (FeedServer::start(), FeedServer::start());
+    let elsewhere = other.url("/elsewhere").replace("127.0.0.1", "localhost");
+    let set = |status, to: &str, cookie| Reply::redirect(status, to).header("Set-Cookie", cookie);
+    server.set("/feed", set(302, "/pass", "one=1; Path=/"));
+    server.set("/pass", set(307, &elsewhere, "two=2; Secure"));
+    other.set("/elsewhere", set(303, &server.url("/back"), "three=3"));
+    server.set("/back", Reply::feed(FEED));
+    body(fetch_with(&options(), &server.url("/feed")).await);
+    let told = |server: &FeedServer, path: &str| {
+        let request = server.requests_for(path).remove(0);
+        request.header("cookie").map(str::to_owned)
+    };
+    assert_eq!(told(&server, "/feed"), None);
+    assert_eq!(told(&server, "/pass").as_deref(), Some("one=1"));
+    assert_eq!(told(&other, "/elsewhere"), None);
+    assert_eq!(told(&server, "/back").as_deref(), Some("one=1"));
+}
+
+#[tokio::test]
 async fn a_private_host_is_refused_before_anything_is_sent() {
     let server = FeedServer::start();
     let careful = ClientOptions {

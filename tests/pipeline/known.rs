@@ -2,6 +2,7 @@
 
 use super::{Newsroom, read};
 use std::time::Duration;
+use watchalert_ingest::report::FeedResult;
 use watchalert_tests::feeds::Reply;
 
 /// One entry: guid, link, title, date, text.
@@ -199,6 +200,34 @@ SELECT 1,'old'||i,'t','',0,0,'seeded' FROM n";
         "1",
         "what is shown stays"
     );
+}
+
+/// Of what stands as it stood only the names are read, which is not enough to store it.
+#[test]
+fn an_item_that_was_forgotten_and_is_shown_still_is_read_whole_and_told_once() {
+    let flaw = "Flaw in Heron is actively exploited";
+    let shown = [
+        ("1", "1", flaw, MONDAY, "All the words about it."),
+        ("0", "0", "Old", MONDAY, "Old words."),
+    ];
+    let room = room(&shown);
+    let forget = "DELETE FROM item WHERE dedup_key=(SELECT dedup_key FROM item WHERE guid='1')";
+    room.world
+        .stranger()
+        .execute(forget, [])
+        .expect("forgotten");
+    room.shows(&[("2", "2", "News", LATER, ""), shown[0], shown[1]]);
+    assert_eq!(room.tick(&["/news"]).feeds[0].result, read(1, 1, 0));
+    assert_eq!(room.alerted(), "News");
+    let mut results = Vec::new();
+    for _ in 0..2 {
+        room.world.advance(Duration::from_secs(120));
+        results.push(room.tick(&["/news"]).feeds.remove(0).result);
+    }
+    assert_eq!(results, [read(1, 2, 0), FeedResult::NotModified]);
+    assert_eq!(room.alerted(), format!("News | {flaw}"));
+    let words = "SELECT summary FROM item WHERE guid='1'";
+    assert_eq!(room.world.ask(words), "All the words about it.");
 }
 
 /// A machine's events: the same titles each night, under new ids.

@@ -95,29 +95,70 @@ fn believed_after(schedule: &[(u32, Shows)]) -> Option<u32> {
 fn a_permanent_redirect_is_believed_after_three_sights_of_known_items_over_a_day() {
     let moved = Moved(301);
     for (what, schedule, after) in [
-        ("a day", &[(1, moved), (13, moved), (25, moved)][..], Some(25)),
-        ("308", &[(1, Moved(308)), (2, Moved(308)), (25, Moved(308))], Some(25)),
-        ("23 hours", &[(1, moved), (2, moved), (3, moved), (24, moved)], None),
+        (
+            "a day",
+            &[(1, moved), (13, moved), (25, moved)][..],
+            Some(25),
+        ),
+        (
+            "308",
+            &[(1, Moved(308)), (2, Moved(308)), (25, Moved(308))],
+            Some(25),
+        ),
+        (
+            "23 hours",
+            &[(1, moved), (2, moved), (3, moved), (24, moved)],
+            None,
+        ),
         ("twice", &[(1, moved), (48, moved)], None),
-        ("by a day later", &[(1, moved), (48, moved), (49, moved)], Some(49)),
+        (
+            "by a day later",
+            &[(1, moved), (48, moved), (49, moved)],
+            Some(49),
+        ),
         (
             "a fault says nothing",
-            &[(1, moved), (2, Fault), (9, Portal), (24, moved), (30, moved)],
+            &[
+                (1, moved),
+                (2, Fault),
+                (9, Portal),
+                (24, moved),
+                (30, moved),
+            ],
             Some(30),
         ),
         (
             "back in between",
-            &[(1, moved), (24, Itself), (30, moved), (31, moved), (53, moved), (54, moved)],
+            &[
+                (1, moved),
+                (24, Itself),
+                (30, moved),
+                (31, moved),
+                (53, moved),
+                (54, moved),
+            ],
             Some(54),
         ),
         (
             "elsewhere in between",
-            &[(1, moved), (24, Astray), (30, moved), (31, moved), (53, moved)],
+            &[
+                (1, moved),
+                (24, Astray),
+                (30, moved),
+                (31, moved),
+                (53, moved),
+            ],
             None,
         ),
         (
             "a stranger in between",
-            &[(1, moved), (24, Stranger), (30, moved), (31, moved), (53, moved)],
+            &[
+                (1, moved),
+                (24, Stranger),
+                (30, moved),
+                (31, moved),
+                (53, moved),
+            ],
             None,
         ),
     ] {
@@ -127,7 +168,15 @@ fn a_permanent_redirect_is_believed_after_three_sights_of_known_items_over_a_day
 
 #[test]
 fn nothing_but_a_lasting_permanent_redirect_to_known_items_moves_a_feed() {
-    for shows in [Moved(302), Moved(303), Moved(307), Stranger, Portal, Itself, Fault] {
+    for shows in [
+        Moved(302),
+        Moved(303),
+        Moved(307),
+        Stranger,
+        Portal,
+        Itself,
+        Fault,
+    ] {
         let hours = [1, 2, 13, 25, 26, 49, 50].map(|hour| (hour, shows));
         assert_eq!(believed_after(&hours), None, "{shows:?}");
     }
@@ -165,7 +214,10 @@ fn a_feed_that_moves_under_new_names_is_known_by_its_items() {
     for hour in [1, 13, 25] {
         room.tick_at_hour(hour);
     }
-    assert_eq!((room.lives_at(), room.alerted()), ("/new".into(), String::new()));
+    assert_eq!(
+        (room.lives_at(), room.alerted()),
+        ("/new".into(), String::new())
+    );
 }
 
 /// One that moved: its own address redirects still.
@@ -226,7 +278,10 @@ fn a_new_address_may_move_on() {
 /// Its secret is the old host's.
 #[test]
 fn a_feed_with_a_secret_does_not_move_by_itself() {
-    for key in ["authorization_file = \"token\"", "headers = { X-Key_file = \"token\" }"] {
+    for key in [
+        "authorization_file = \"token\"",
+        "headers = { X-Key_file = \"token\" }",
+    ] {
         let mut room = Newsroom::with_elsewhere();
         let token = room.world.dir.path().join("token");
         std::fs::write(&token, "Bearer sesame\n").expect("written");

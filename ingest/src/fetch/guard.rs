@@ -191,4 +191,38 @@ mod tests {
              set ingest.allow_private = true to allow it"
         );
     }
+    #[test]
+    fn a_name_is_reached_by_one_kind_of_address_where_only_one_is_allowed() {
+        let addresses = |list: &[&str]| -> Vec<SocketAddr> {
+            let parsed = list.iter().map(|text| text.parse().unwrap());
+            parsed.collect()
+        };
+        for (family, list, reached) in [
+            (
+                None,
+                &["1.1.1.1:0", "[2606:4700::1]:0"][..],
+                "1.1.1.1 2606:4700::1",
+            ),
+            (
+                Some(Family::Ipv4),
+                &["[2606:4700::1]:0", "1.1.1.1:0"],
+                "1.1.1.1",
+            ),
+            (
+                Some(Family::Ipv6),
+                &["1.1.1.1:0", "[2606:4700::1]:0"],
+                "2606:4700::1",
+            ),
+            (Some(Family::Ipv6), &["1.1.1.1:0"], ""),
+            (Some(Family::Ipv4), &["[2606:4700::1]:0"], ""),
+        ] {
+            let guard = Guard {
+                allow_private: false,
+                family,
+            };
+            let found = guard.of_family(addresses(list)).unwrap_or_default();
+            let ips: Vec<String> = found.iter().map(|found| found.ip().to_string()).collect();
+            assert_eq!(ips.join(" "), reached, "{family:?}");
+        }
+    }
 }
