@@ -1,6 +1,8 @@
 //! A tick with models: what they are asked, what they can change, and that nothing is lost whatever
 //! they do.
 
+#[path = "judge/cold.rs"]
+mod cold;
 #[path = "judge/faults.rs"]
 mod faults;
 #[path = "judge/room.rs"]

@@ -103,6 +103,32 @@ async fn a_secret_goes_to_the_feeds_own_host_only() {
 }
 
 #[tokio::test]
+async fn a_feeds_own_headers_replace_ours_and_go_to_its_own_host_only() {
+    let (server, other) = (FeedServer::start(), FeedServer::start());
+    server.set("/feed", Reply::redirect(302, "/same"));
+    server.set("/same", Reply::redirect(302, &other.url("/other")));
+    other.set("/other", Reply::feed(FEED));
+    let client = FetchClient::new(&options()).unwrap();
+    let url = server.url("/feed").parse().unwrap();
+    let headers = [("accept", "text/xml"), ("x-key", "sesame")]
+        .map(|(name, value)| (name.to_owned(), Secret::from(value.to_owned())));
+    let request = FetchRequest {
+        headers: &headers,
+        ..FetchRequest::unconditional(&url)
+    };
+    body(fetch(&client, &request, NOW).await);
+    for path in ["/feed", "/same"] {
+        let asked = server.requests_for(path).remove(0);
+        assert_eq!(asked.header("x-key"), Some("sesame"));
+        assert_eq!(asked.header("accept"), Some("text/xml"));
+    }
+    let asked = other.requests_for("/other").remove(0);
+    assert_eq!(asked.header("x-key"), None);
+    let accepted = asked.header("accept").unwrap();
+    assert!(accepted.contains("application/atom+xml"), "{accepted}");
+}
+
+#[tokio::test]
 async fn a_cookie_goes_back_to_the_host_that_set_it_and_to_no_other() {
     let (server, other) = (FeedServer::start(), FeedServer::start());
     let elsewhere = other.url("/elsewhere").replace("127.0.0.1", "localhost");

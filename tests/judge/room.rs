@@ -6,6 +6,7 @@ use shared::platform::environment::Environment;
 use shared::platform::exit::Exit;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
+use tokio::time::Instant;
 use watchalert_ingest::args::Args;
 use watchalert_ingest::command::{self, World as Outside};
 use watchalert_ingest::progress::Progress;
@@ -13,7 +14,7 @@ use watchalert_ingest::report::Report;
 use watchalert_ingest::run::{self, Options, Scene};
 use watchalert_tests::feeds::{FeedServer, Reply};
 use watchalert_tests::models::ModelServer;
-use watchalert_tests::world::{World, runtime};
+use watchalert_tests::world::{World, runtime, skip_waits_once};
 
 /// Nobody listens on port 1.
 pub const OFF: &str = "[classify.ollama]\nurl = \"http://127.0.0.1:1\"\n";
@@ -96,26 +97,48 @@ impl Room {
     }
 
     pub fn tick(&self) -> Report {
+        let report = runtime().block_on(run::run(self.scene(), Options::default()));
+        self.world.all_invariants_hold();
+        report.expect("a tick")
+    }
+
+    /// From where nobody says a word on, no time is waited for; how long it would have taken.
+    pub fn tick_skipping(&self, is_silent: impl Fn() -> bool) -> (Report, Duration) {
+        let (report, took) = runtime().block_on(async {
+            let start = Instant::now();
+            let ticked = run::run(self.scene(), Options::default());
+            let report = skipping(ticked, is_silent).await;
+            (report, start.elapsed())
+        });
+        self.world.all_invariants_hold();
+        (report.expect("a tick"), took)
+    }
+
+    fn scene(&self) -> Scene {
         let around = Surroundings {
             directory: self.world.dir.path(),
             credentials: None,
             program: Program::Ingest,
         };
-        let scene = Scene {
+        Scene {
             config: Config::parse(&self.config, &around).expect("a good configuration"),
             clock: self.world.clock.clone(),
             chance: fastrand::Rng::with_seed(7),
             progress: Progress::default(),
-        };
-        let report = runtime()
-            .block_on(run::run(scene, Options::default()))
-            .expect("a tick");
-        self.world.all_invariants_hold();
-        report
+        }
     }
 
     /// What a command of the program prints.
     pub fn command(&self, words: &[&str]) -> (Result<Exit, String>, String) {
+        self.command_skipping(words, || false)
+    }
+
+    /// As [`tick_skipping`](Self::tick_skipping).
+    pub fn command_skipping(
+        &self,
+        words: &[&str],
+        is_silent: impl Fn() -> bool,
+    ) -> (Result<Exit, String>, String) {
         let path = self.world.dir.path().join("config.toml");
         std::fs::write(&path, &self.config).expect("written");
         let path = path.display().to_string();
@@ -128,7 +151,8 @@ impl Room {
             terminal: false,
         };
         let mut out = Vec::new();
-        let exit = runtime().block_on(command::execute(args, outside, &mut out));
+        let executed = command::execute(args, outside, &mut out);
+        let exit = runtime().block_on(skipping(executed, is_silent));
         let exit = exit.map_err(|failure| failure.to_string());
         (exit, String::from_utf8(out).expect("text"))
     }
@@ -147,6 +171,13 @@ impl Room {
     /// The titles of what was told about models.
     pub fn notices(&self) -> String {
         self.ask("SELECT coalesce(group_concat(json_extract(payload,'$.title'),' | '),'') FROM outbox WHERE idempotency_key LIKE 'n:model-%'")
+    }
+}
+
+async fn skipping<T>(work: impl Future<Output = T>, is_silent: impl Fn() -> bool) -> T {
+    tokio::select! {
+        done = work => done,
+        () = async { skip_waits_once(is_silent).await; std::future::pending().await } => unreachable!(),
     }
 }
 

@@ -11,6 +11,8 @@ pub enum Say {
     Text(String),
     /// The same, cut off at the limit of tokens.
     Cut(String),
+    /// The same, whole, but the question filled all that the model reads.
+    Overfull(String),
     /// These bytes, this status, this silence.
     Reply(Reply),
 }
@@ -93,22 +95,23 @@ fn loaded() -> Reply {
 }
 
 fn chat(say: Say) -> Reply {
-    let (text, reason, tokens) = match say {
-        Say::Text(text) => (text, "stop", 40),
-        Say::Cut(text) => (text, "length", 400),
+    let (text, reason, read, tokens) = match say {
+        Say::Text(text) => (text, "stop", 300, 40),
+        Say::Cut(text) => (text, "length", 300, 400),
+        Say::Overfull(text) => (text, "stop", 4096, 40),
         Say::Reply(reply) => return reply,
     };
     json_reply(&json!({
         "model": "m", "created_at": "2026-11-30T08:00:00Z", "done": true, "done_reason": reason,
         "message": {"role": "assistant", "content": text},
-        "total_duration": 1, "load_duration": 1, "prompt_eval_count": 300,
+        "total_duration": 1, "load_duration": 1, "prompt_eval_count": read,
         "prompt_eval_duration": 1, "eval_count": tokens, "eval_duration": 1,
     }))
 }
 
 fn completion(say: Say) -> Reply {
     let (text, reason) = match say {
-        Say::Text(text) => (text, "stop"),
+        Say::Text(text) | Say::Overfull(text) => (text, "stop"),
         Say::Cut(text) => (text, "length"),
         Say::Reply(reply) => return reply,
     };
@@ -119,7 +122,7 @@ fn completion(say: Say) -> Reply {
 
 fn message(say: Say) -> Reply {
     let (text, reason) = match say {
-        Say::Text(text) => (text, "tool_use"),
+        Say::Text(text) | Say::Overfull(text) => (text, "tool_use"),
         Say::Cut(text) => (text, "max_tokens"),
         Say::Reply(reply) => return reply,
     };

@@ -19,8 +19,8 @@ use url::Url;
 /// Decides for a whole tick whether it can be reached.
 const PROBE: Duration = Duration::from_secs(5);
 
-/// Holds the longest prompt in any script, and its answer. Without it the default of a model's file
-/// would cut a prompt in silence.
+/// Holds the longest prompt in nearly every script, and its answer. Without it the default of a
+/// model's file would cut a prompt in silence.
 const CONTEXT: u64 = 4096;
 /// A model that repeats itself for ever is cut here.
 const MOST_TOKENS: u16 = 400;
@@ -123,6 +123,12 @@ fn text_of(reply: &Reply) -> Result<String, Fault> {
         let what = format!("cut off after {MOST_TOKENS} tokens");
         return Err(Fault::new(FaultKind::BadOutput, what));
     }
+    // A question that did not fit was cut in silence.
+    let used = counted.map(|data| data.prompt_eval_count.saturating_add(data.eval_count));
+    if used.is_some_and(|tokens| tokens >= CONTEXT) {
+        let what = format!("the question filled all {CONTEXT} tokens that it reads");
+        return Err(Fault::new(FaultKind::BadOutput, what));
+    }
     if !said.response.done {
         return Err(Fault::new(
             FaultKind::BadOutput,
@@ -137,10 +143,14 @@ mod tests {
     use super::*;
 
     fn chat(content: &str, done_reason: &str, tokens: u64) -> Reply {
+        counted(content, done_reason, 200, tokens)
+    }
+
+    fn counted(content: &str, done_reason: &str, read: u64, tokens: u64) -> Reply {
         let body = json!({
             "model": "m", "created_at": "2026-11-30T08:00:00Z", "done": true, "done_reason": done_reason,
             "message": {"role": "assistant", "content": content},
-            "total_duration": 1, "load_duration": 1, "prompt_eval_count": 200,
+            "total_duration": 1, "load_duration": 1, "prompt_eval_count": read,
             "prompt_eval_duration": 1, "eval_count": tokens, "eval_duration": 1,
         });
         Reply::new(200, body.to_string())
@@ -148,10 +158,12 @@ mod tests {
 
     #[test]
     fn the_text_of_a_whole_answer_is_handed_on_as_it_came() {
-        assert_eq!(
-            text_of(&chat("{\"a\":1}", "stop", 12)),
-            Ok("{\"a\":1}".to_owned())
-        );
+        for read in [200, 4083] {
+            assert_eq!(
+                text_of(&counted("{\"a\":1}", "stop", read, 12)),
+                Ok("{\"a\":1}".to_owned())
+            );
+        }
     }
 
     #[test]
@@ -160,6 +172,9 @@ mod tests {
             (chat("{\"sev", "length", 400), "cut off after 400 tokens"),
             (chat("{\"sev", "stop", 400), "cut off after 400 tokens"),
             (chat("   ", "length", 7), "cut off"),
+            (counted("{}", "stop", 4096, 12), "filled all 4096 tokens"),
+            (counted("{}", "stop", 4084, 12), "filled all 4096 tokens"),
+            (counted("{}", "stop", u64::MAX, 12), "filled all 4096 tokens"),
             (Reply::new(200, "{\"model\":\"m\",\"crea"), "EOF"),
             (Reply::new(200, "<html>Welcome</html>"), "Welcome"),
             (
