@@ -91,79 +91,40 @@ fn believed_after(schedule: &[(u32, Shows)]) -> Option<u32> {
     None
 }
 
+/// At each hour a redirect to the same feed elsewhere, or what stands behind the hour.
+fn schedule(text: &str) -> Vec<(u32, Shows)> {
+    let entry = |word: &str| {
+        let hour = word.trim_end_matches(|sign: char| !sign.is_ascii_digit());
+        let shows = match &word[hour.len()..] {
+            "" => Moved(301),
+            "!" => Fault,
+            "P" => Portal,
+            "=" => Itself,
+            "A" => Astray,
+            "S" => Stranger,
+            other => panic!("{other} says nothing"),
+        };
+        (hour.parse().expect("an hour"), shows)
+    };
+    text.split(' ').map(entry).collect()
+}
+
 #[test]
 fn a_permanent_redirect_is_believed_after_three_sights_of_known_items_over_a_day() {
-    let moved = Moved(301);
-    for (what, schedule, after) in [
-        (
-            "a day",
-            &[(1, moved), (13, moved), (25, moved)][..],
-            Some(25),
-        ),
-        (
-            "308",
-            &[(1, Moved(308)), (2, Moved(308)), (25, Moved(308))],
-            Some(25),
-        ),
-        (
-            "23 hours",
-            &[(1, moved), (2, moved), (3, moved), (24, moved)],
-            None,
-        ),
-        ("twice", &[(1, moved), (48, moved)], None),
-        (
-            "by a day later",
-            &[(1, moved), (48, moved), (49, moved)],
-            Some(49),
-        ),
-        (
-            "a fault says nothing",
-            &[
-                (1, moved),
-                (2, Fault),
-                (9, Portal),
-                (24, moved),
-                (30, moved),
-            ],
-            Some(30),
-        ),
-        (
-            "back in between",
-            &[
-                (1, moved),
-                (24, Itself),
-                (30, moved),
-                (31, moved),
-                (53, moved),
-                (54, moved),
-            ],
-            Some(54),
-        ),
-        (
-            "elsewhere in between",
-            &[
-                (1, moved),
-                (24, Astray),
-                (30, moved),
-                (31, moved),
-                (53, moved),
-            ],
-            None,
-        ),
-        (
-            "a stranger in between",
-            &[
-                (1, moved),
-                (24, Stranger),
-                (30, moved),
-                (31, moved),
-                (53, moved),
-            ],
-            None,
-        ),
+    for (what, hours, after) in [
+        ("a day", "1 13 25", Some(25)),
+        ("23 hours", "1 2 3 24", None),
+        ("twice", "1 48", None),
+        ("a day and a third sight", "1 48 49", Some(49)),
+        ("a fault says nothing", "1 2! 9P 24 30", Some(30)),
+        ("back in between", "1 24= 30 31 53 54", Some(54)),
+        ("elsewhere in between", "1 24A 30 31 53", None),
+        ("a stranger in between", "1 24S 30 31 53", None),
     ] {
-        assert_eq!(believed_after(schedule), after, "{what}");
+        assert_eq!(believed_after(&schedule(hours)), after, "{what}");
     }
+    let by_308 = [1, 2, 25].map(|hour| (hour, Moved(308)));
+    assert_eq!(believed_after(&by_308), Some(25));
 }
 
 #[test]
