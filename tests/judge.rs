@@ -210,3 +210,19 @@ fn check_live_asks_each_model_one_question_without_a_word_of_a_feed() {
     assert_eq!(exit, Ok(Exit::Success));
     assert!(said.contains("no model is configured"), "{said}");
 }
+
+#[test]
+fn a_check_tells_a_dead_ollama_from_a_cloud_that_answers() {
+    let cloud = ModelServer::saying(verdict("low", ""));
+    let classify = format!("{}{}", room::OFF, room::cloud(&cloud, "openai", 9));
+    let (exit, said) = Room::new(&classify).command(&["check", "--live"]);
+    assert_eq!(exit, Ok(Exit::Unexpected));
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for line in [
+        "classify.ollama.url NO cannot be reached",
+        "classify.cloud yes the cloud's big answers",
+        "1 model does not answer",
+    ] {
+        assert!(words.contains(line), "{said}");
+    }
+}

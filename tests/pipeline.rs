@@ -2,6 +2,8 @@
 
 #[path = "pipeline/access.rs"]
 mod access;
+#[path = "pipeline/conditional.rs"]
+mod conditional;
 #[path = "pipeline/day.rs"]
 mod day;
 #[path = "pipeline/deadline.rs"]

@@ -63,6 +63,19 @@ fn a_servers_wish_lengthens_the_pause_up_to_a_quarter_of_an_hour_unless_the_user
     }
 }
 
+#[test]
+fn a_server_that_wants_to_be_left_alone_is_left_alone_for_so_long() {
+    for (status, name, value) in [
+        (429, "Retry-After", "600"),
+        (503, "Retry-After", "Mon, 30 Nov 2026 08:10:00 GMT"),
+        (429, "x-ratelimit-reset", "600"),
+    ] {
+        let reply = Reply::status(status).header(name, value);
+        let pauses = pauses(reply, "");
+        assert_eq!(pauses[0], 10, "{status} {name}: {value}");
+    }
+}
+
 /// Some servers answer only who brings back what they just gave.
 #[test]
 fn a_cookie_goes_along_a_redirect_and_is_forgotten_by_the_next_tick() {
