@@ -174,7 +174,10 @@ mod tests {
             (chat("   ", "length", 7), "cut off"),
             (counted("{}", "stop", 4096, 12), "filled all 4096 tokens"),
             (counted("{}", "stop", 4084, 12), "filled all 4096 tokens"),
-            (counted("{}", "stop", u64::MAX, 12), "filled all 4096 tokens"),
+            (
+                counted("{}", "stop", u64::MAX, 12),
+                "filled all 4096 tokens",
+            ),
             (Reply::new(200, "{\"model\":\"m\",\"crea"), "EOF"),
             (Reply::new(200, "<html>Welcome</html>"), "Welcome"),
             (
