@@ -2,6 +2,8 @@
 //! set clock, with a new sender after every wait, so that whatever is remembered is in the file; and,
 //! in the modules, with senders that live on while the test lets the time pass.
 
+#[path = "telegram/digests.rs"]
+mod digests;
 #[path = "telegram/four_minutes.rs"]
 mod four_minutes;
 #[path = "telegram/hanging.rs"]
@@ -40,6 +42,8 @@ struct Room {
     telegram: Telegram,
     /// More of the configuration.
     more: &'static str,
+    /// What waits for one chat is folded; without, each alert is a message, as the limits want it.
+    digests: bool,
     /// Of a sender before all others.
     past: OnceCell<Epoch>,
 }
@@ -58,14 +62,16 @@ impl Room {
             world,
             telegram,
             more: "",
+            digests: false,
             past: OnceCell::new(),
         }
     }
 
     fn scene(&self) -> Scene {
         let text = format!(
-            "{}[state]\npath = \"state.db\"\n[channel.ops]\nkind = \"telegram\"\napi_url = \"{}\"\ntoken_file = \"token\"\nchat_id = {PERSON}\n",
+            "{}[digest]\nenabled = {}\n[state]\npath = \"state.db\"\n[channel.ops]\nkind = \"telegram\"\napi_url = \"{}\"\ntoken_file = \"token\"\nchat_id = {PERSON}\n",
             self.more,
+            self.digests,
             self.telegram.url()
         );
         let around = Surroundings {

@@ -2,7 +2,13 @@
 
 use crate::channel::Channels;
 use crate::policy::limiter;
-use shared::model::{Destination, GateKeys, Gatekeeper, Gates, Pass, Priority, Timestamp};
+use crate::render::digest::sizes;
+use shared::model::{
+    Alert, Destination, Folding, GateKeys, Gatekeeper, Gates, Pass, Priority, Timestamp,
+};
+
+/// So many alerts that wait are as fast by themselves, and keep their full text.
+const SINGLES: usize = 3;
 
 impl Gatekeeper for Channels {
     fn keys(&self, to: &Destination) -> GateKeys {
@@ -22,6 +28,19 @@ impl Gatekeeper for Channels {
             Some(limits) => limits.pass(gates, priority, now),
             None => limiter::pass_unlimited(gates, now),
         }
+    }
+
+    fn folding(&self, to: &Destination) -> Option<Folding> {
+        let digests = self.digests(&to.channel)?;
+        Some(Folding {
+            singles: SINGLES,
+            window: digests.window,
+        })
+    }
+
+    fn pack(&self, to: &Destination, alerts: &[Alert]) -> Vec<usize> {
+        let digests = self.digests(&to.channel);
+        digests.map_or_else(Vec::new, |digests| sizes(alerts, digests.max_messages))
     }
 }
 

@@ -33,7 +33,8 @@ pub async fn run(
     until: Until,
     stop: impl Future<Output = ()>,
 ) -> Result<Drained, Failure> {
-    let channels = Channels::open(&scene.config.channels, &scene.output, scene.style);
+    let channels = Channels::open(&scene.config.channels, &scene.output, scene.style)
+        .with_digests(scene.config.digests);
     run_through(channels, scene, until, stop).await
 }
 

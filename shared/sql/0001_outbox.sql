@@ -26,10 +26,11 @@ CREATE INDEX alert_not_owed ON alert(created_at) WHERE not_owed IS NOT NULL;
 CREATE TABLE outbox(
   -- Triggers see -1 for an id that is left to us, so no row may have it.
   id           INTEGER PRIMARY KEY AUTOINCREMENT CHECK(id BETWEEN 1 AND 9000000000000000000),
-  idempotency_key TEXT UNIQUE,                 -- 'a:<alert>:<channel>:<chat>' | 'n:<event>:<about>:<channel>:<chat>'
+  idempotency_key TEXT UNIQUE,                 -- 'a:<alert>:<channel>:<chat>' | 'd:<first>:<last>:<count>' | 'n:<event>:<about>:<channel>:<chat>'
   kind         TEXT NOT NULL DEFAULT 'raw' CHECK(kind IN('raw','alert','digest','notice')),
   alert_id     INTEGER REFERENCES alert(id),
   parent_id    INTEGER REFERENCES outbox(id),  -- the digest this row was folded into
+  released_from INTEGER,                       -- the digest that it was in and that was given up: it is folded no more
   moved_to     INTEGER REFERENCES outbox(id),  -- the row on the fallback channel
   told_by      INTEGER REFERENCES outbox(id),  -- the notice that told of this row's death
   told_at      REAL,                           -- when it was told; without told_by: in log and status
@@ -65,7 +66,9 @@ CREATE TABLE outbox(
   -- A row under a key of ours that is not ours would stand in the way of what is owed.
   CONSTRAINT our_keys_name_our_rows CHECK(idempotency_key IS NULL
     OR ((kind='notice' OR idempotency_key NOT GLOB 'n:*')
+      AND (kind='digest' OR idempotency_key NOT GLOB 'd:[0-9]*')
       AND (idempotency_key NOT GLOB 'a:[0-9]*' OR coalesce(idempotency_key GLOB 'a:'||alert_id||':*',0)))),
+  CONSTRAINT digests_are_ours       CHECK(kind<>'digest' OR coalesce(idempotency_key GLOB 'd:[0-9]*',0)),
   CONSTRAINT rest_is_an_array       CHECK(rest IS NULL OR (state<>'sent' AND json_valid(rest) AND json_type(rest)='array')),
   CONSTRAINT leased_iff_epoch       CHECK((state='leased')=(lease_epoch IS NOT NULL)),
   CONSTRAINT folded_iff_parent      CHECK((state='folded')=(parent_id IS NOT NULL)),
@@ -78,6 +81,11 @@ CREATE TABLE outbox(
 
 -- A partial index serves only statements that say state='ready' literally.
 CREATE INDEX outbox_ready    ON outbox(channel, chat_id, priority, id, due_at) WHERE state='ready';
+-- What may be folded into a digest, and what goes out by itself.
+CREATE INDEX outbox_foldable ON outbox(channel, chat_id, priority, id, due_at)
+  WHERE state='ready' AND kind='alert' AND priority>0 AND attempts=0 AND released_from IS NULL;
+CREATE INDEX outbox_single   ON outbox(channel, chat_id, priority, id, due_at)
+  WHERE state='ready' AND (kind<>'alert' OR priority=0 OR attempts>0 OR released_from IS NOT NULL);
 CREATE INDEX outbox_due      ON outbox(due_at)    WHERE state='ready';
 CREATE INDEX outbox_notices  ON outbox(channel, chat_id) WHERE state='ready' AND kind='notice';
 CREATE INDEX outbox_leased   ON outbox(id)        WHERE state='leased';
@@ -113,6 +121,7 @@ CREATE TABLE gate(
   failing_since REAL, reason TEXT,
   refused_since REAL,                          -- since when it refuses us as a person would have to mend it
   alias_of TEXT,                               -- of an upgraded group: its id from then on
+  folded_at REAL NOT NULL DEFAULT 0,           -- of a chat: when its alerts were last folded into digests
   paused_until REAL NOT NULL DEFAULT 0,        -- set by the operator
   PRIMARY KEY(scope,key)
 ) STRICT, WITHOUT ROWID;
@@ -197,7 +206,10 @@ CREATE VIEW queue AS
          substr(coalesce(json_extract(payload,'$.title'), json_extract(payload,'$.text'), ''),1,80) AS text,
          attempts, datetime(created_at,'unixepoch') AS created,
          CASE WHEN due_at>unixepoch() THEN datetime(due_at,'unixepoch') ELSE 'now' END AS due, last_error
-    FROM outbox WHERE state IN('ready','leased','folded') ORDER BY outbox.priority, id;
+    FROM outbox
+   WHERE state IN('ready','leased')
+      OR (state='folded' AND (SELECT state FROM outbox AS digest WHERE digest.id=outbox.parent_id) IN('ready','leased'))
+   ORDER BY outbox.priority, id;
 CREATE VIEW dead_letters AS
   SELECT id, channel, chat_id, kind,
          substr(coalesce(json_extract(payload,'$.title'), json_extract(payload,'$.text'), ''),1,80) AS text,

@@ -171,12 +171,12 @@ const RESULT_WAITS: &str = "a result waits in memory: no room";
 /// and cannot be settled. When the disk stops a claim instead, there is room for another try.
 fn stuck(place: &Place, disk: &Disk) -> Running {
     let sender = place.start_sender(&[]);
-    for printed in [20, 40, 60, 80, 100] {
+    for printed in [20, 40, 60, 80, 100, 120, 140] {
         until("the sender is at work", || printed_rows(place) >= printed);
+        let met = || sender.said().matches("no room").count();
+        let before = met();
         disk.fill();
-        until("it meets the full disk", || {
-            sender.said().contains("no room")
-        });
+        until("it meets the full disk", || met() > before);
         if within(Duration::from_millis(500), || {
             sender.said().contains(RESULT_WAITS)
         }) {

@@ -42,7 +42,7 @@ impl Day {
             ..Options::default()
         });
         let place = Place::new(&format!(
-            "default_channel = \"ops\"\n[channel.screen]\nkind = \"console\"\n[channel.ops]\n\
+            "default_channel = \"ops\"\n[digest]\nenabled = false\n[channel.screen]\nkind = \"console\"\n[channel.ops]\n\
              kind = \"telegram\"\napi_url = \"{}\"\ntoken_file = \"token\"\nchat_id = {CHAT}\n",
             telegram.url()
         ));

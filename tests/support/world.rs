@@ -2,8 +2,8 @@
 
 use rusqlite::Connection;
 use shared::model::{
-    Alert, Category, Delivery, Destination, Fault, GateKeys, Gatekeeper, Gates, Judge, Lease, Pass,
-    Priority, Receipt, Settlement, Severity, Timestamp,
+    Alert, Category, Delivery, Destination, Fault, Folding, GateKeys, Gatekeeper, Gates, Judge,
+    Lease, Pass, Priority, Receipt, Settlement, Severity, Timestamp,
 };
 use shared::platform::clock::Clock;
 use shared::store::outbox::{self, Claim, Epoch, Owed};
@@ -185,6 +185,14 @@ impl Gatekeeper for Unlimited {
 
     fn pass(&self, _: &Destination, gates: &Gates, _: Priority, now: Timestamp) -> Pass {
         watchalert_sender::policy::limiter::pass_unlimited(gates, now)
+    }
+
+    fn folding(&self, _: &Destination) -> Option<Folding> {
+        None
+    }
+
+    fn pack(&self, _: &Destination, _: &[Alert]) -> Vec<usize> {
+        Vec::new()
     }
 }
 

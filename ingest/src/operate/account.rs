@@ -71,6 +71,7 @@ impl Account {
         let of_row = |sent: &Sent| match &sent.row.content {
             Content::Alert(alert) => alert.title.clone(),
             Content::Raw { text, body } => text.clone().unwrap_or_else(|| body.clone()),
+            Content::Digest(alerts) => format!("{} alerts", alerts.len()),
             Content::Unreadable(why) => why.clone(),
         };
         let title = match (&self.seen, self.sent.first()) {

@@ -6,7 +6,7 @@ pub mod telegram;
 
 use crate::policy::limiter::Limits;
 use console::Console;
-use shared::config::{Channel as Configured, ChannelKind};
+use shared::config::{Channel as Configured, ChannelKind, Digests};
 use shared::model::{Blame, Delivery, Destination, Fault, Outcome};
 use shared::platform::term::Style;
 use shared::policy::text::span;
@@ -71,6 +71,7 @@ pub struct Channels {
     by_bot: BTreeMap<String, Vec<String>>,
     destinations: Vec<Destination>,
     has_limits: bool,
+    digests: Option<Digests>,
 }
 
 impl Channels {
@@ -91,6 +92,7 @@ impl Channels {
             by_bot: BTreeMap::new(),
             destinations: configured.iter().map(Configured::destination).collect(),
             has_limits: true,
+            digests: None,
         };
         for channel in configured {
             let bot = channels.bot(&channel.name);
@@ -107,6 +109,20 @@ impl Channels {
         Self {
             has_limits: false,
             ..self
+        }
+    }
+
+    /// The same, folding what waits for one chat.
+    #[must_use]
+    pub fn with_digests(self, digests: Option<Digests>) -> Self {
+        Self { digests, ..self }
+    }
+
+    /// How alerts for that channel are folded; `None`: they are not.
+    pub fn digests(&self, channel: &str) -> Option<Digests> {
+        match self.by_name.get(channel)? {
+            Channel::Console(_) => None,
+            Channel::Telegram(_) => self.digests,
         }
     }
 

@@ -171,6 +171,7 @@ fn title(content: &Content) -> String {
     match content {
         Content::Alert(alert) => one_line(&alert.title),
         Content::Raw { text, body } => one_line(text.as_deref().unwrap_or(body)),
+        Content::Digest(alerts) => format!("{} alerts", alerts.len()),
         Content::Unreadable(why) => one_line(why),
     }
 }

@@ -21,8 +21,12 @@ const UNTOLD: Opening = Opening {
 };
 /// A chat's interval is stretched by a half at each 429, so far and no further.
 const MOST_STRETCH: f64 = 10.0;
-/// After so long without a 429 it shrinks by a twentieth.
+/// A bot's, whose 25 a second become 5, by two fifths at each 429 that is held against all of it.
+const MOST_BOT_STRETCH: f64 = 5.0;
+/// After so long without a 429 a chat's shrinks by a twentieth, and a bot's by one more a second.
 const CLEAN: Duration = Duration::from_secs(60);
+/// A second, when nothing is stretched.
+const BOT_RATE: f64 = 25.0;
 /// Failures in a row, of whatever chats, and the time they must have lasted, before the channel
 /// itself is taken to be down.
 const STRIKES: u32 = 5;
@@ -145,7 +149,15 @@ fn rate_limited(
     match scope {
         Scope::Chat => {}
         Scope::Method => close(&mut gates.method, now + wait + jitter, fault, now),
-        Scope::Channel | Scope::Bot => close(&mut gates.bot, now + wait + jitter, fault, now),
+        Scope::Channel | Scope::Bot => {
+            let bot = &mut gates.bot;
+            // Those that were in flight together are one event.
+            if !is_closed(bot, now) {
+                bot.stretch = (bot.stretch.max(1.0) * 1.4).min(MOST_BOT_STRETCH);
+            }
+            bot.clean_since = Some(now);
+            close(bot, now + wait + jitter, fault, now);
+        }
     }
     // Those in flight report first, before anything more is launched.
     let pause = now + Duration::from_secs(1) + Duration::from_secs(1).mul_f64(chance);
@@ -249,14 +261,17 @@ pub fn passed(gates: &mut Gates, now: Timestamp) {
         gate.reason = None;
     }
     gates.method.clean_since = Some(now);
-    let chat = &mut gates.chat;
-    if chat.stretch > 1.0
-        && chat
-            .clean_since
-            .is_none_or(|since| now.since(since) >= CLEAN)
-    {
-        chat.stretch = (chat.stretch * 0.95).max(1.0);
-        chat.clean_since = Some(now);
+    recover(&mut gates.chat, now, |stretch| stretch * 0.95);
+    recover(&mut gates.bot, now, |stretch| {
+        BOT_RATE / (BOT_RATE / stretch + 1.0)
+    });
+}
+
+fn recover(gate: &mut Gate, now: Timestamp, shorter: fn(f64) -> f64) {
+    let is_clean = |since: Timestamp| now.since(since) >= CLEAN;
+    if gate.stretch > 1.0 && gate.clean_since.is_none_or(is_clean) {
+        gate.stretch = shorter(gate.stretch).max(1.0);
+        gate.clean_since = Some(now);
     }
 }
 

@@ -14,6 +14,7 @@ const RAW_LIMIT: usize = 4_096;
 pub fn render(delivery: &Delivery) -> Result<Message, String> {
     let body = match &delivery.content {
         Content::Alert(alert) => alert_text(alert),
+        Content::Digest(alerts) => alerts.iter().map(alert_text).collect(),
         Content::Raw { text, body } => raw_text(delivery, text.as_deref().unwrap_or(body)),
         Content::Unreadable(why) => return Err(why.clone()),
     };

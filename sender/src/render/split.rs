@@ -78,7 +78,7 @@ impl Room {
         }
     }
 
-    fn plus(self, other: Self) -> Self {
+    pub(super) fn plus(self, other: Self) -> Self {
         Self {
             units: self.units + other.units,
             entities: self.entities + other.entities,
@@ -87,7 +87,7 @@ impl Room {
         }
     }
 
-    fn holds(self, other: Self) -> bool {
+    pub(super) fn holds(self, other: Self) -> bool {
         other.units <= self.units
             && other.entities <= self.entities
             && other.payload <= self.payload
@@ -208,14 +208,14 @@ impl Packer {
     }
 }
 
-const LINE_BREAK: Room = Room {
+pub(super) const LINE_BREAK: Room = Room {
     units: 1,
     entities: 0,
     payload: 0,
     bytes: 1,
 };
 
-fn cost(span: &Span) -> Room {
+pub(super) fn cost(span: &Span) -> Room {
     span.text
         .chars()
         .map(|c| cost_of_char(c, &span.look))

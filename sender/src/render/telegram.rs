@@ -20,7 +20,7 @@ const NO_LINK: usize = 2_048;
 
 /// What is added to a part after packing: the mark, the number, the words about the rest with
 /// their link, in which a character can become five bytes.
-const ADDED: Room = Room {
+pub(super) const ADDED: Room = Room {
     units: 160,
     entities: 1,
     payload: 2_200,
@@ -38,7 +38,7 @@ pub struct Post {
 /// The messages for one alert, each within [`Room::MESSAGE`] with [`REPEAT`] before it: a repeat
 /// has the same parts.
 pub fn render(alert: &Alert) -> Vec<Post> {
-    let id = format!("#{}", shorten(&visible(&alert.short_id), SHORT_ID));
+    let id = short_id(alert);
     let packed = pack(paragraphs(alert, &id), Room::MESSAGE.less(ADDED), PARTS);
     let of = packed.parts.len();
     let mut posts = Vec::new();
@@ -64,6 +64,11 @@ pub fn render(alert: &Alert) -> Vec<Post> {
         });
     }
     posts
+}
+
+/// `#a1b2c3`
+pub(super) fn short_id(alert: &Alert) -> String {
+    format!("#{}", shorten(&visible(&alert.short_id), SHORT_ID))
 }
 
 /// `(1/3) `
@@ -103,7 +108,7 @@ fn paragraphs(alert: &Alert, id: &str) -> Vec<Paragraph> {
 }
 
 /// Geometry instead of emoji: the same on every phone, and read aloud as little.
-fn marker(severity: Severity) -> char {
+pub(super) fn marker(severity: Severity) -> char {
     match severity {
         Severity::Critical => '\u{25a0}',
         Severity::High => '\u{25b2}',

@@ -8,6 +8,7 @@ mod access;
 mod address;
 mod channel;
 mod classify;
+mod digest;
 mod error;
 mod feed;
 mod ingest;
@@ -23,6 +24,7 @@ mod value;
 pub use access::{Access, Family, Header, HeaderText};
 pub use channel::{Channel, ChannelKind};
 pub use classify::{Classify, Cloud, CloudApi, Ollama};
+pub use digest::Digests;
 pub use error::{ConfigError, Place, Problem};
 pub use feed::Feed;
 pub use ingest::Ingest;
@@ -60,6 +62,8 @@ pub struct Config {
     pub channels: Vec<Channel>,
     pub routes: Vec<Route>,
     pub outbox: Outbox,
+    /// `None`: each alert goes out by itself.
+    pub digests: Option<Digests>,
     /// What is allowed but probably not meant, as sentences.
     pub warnings: Vec<String>,
 }
@@ -160,6 +164,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
     let timezone = root.get("timezone", timezone).unwrap_or(TimeZone::UTC);
     let state_path = read_state_path(&mut root, around);
     let outbox = read_outbox(&mut root);
+    let digests = digest::read(&mut root);
     let ingest = ingest::read(&mut root);
     let classify = classify::read(&mut root, &ingest, around);
     let mut feeds = feed::read_all(&mut root, &ingest, around);
@@ -186,6 +191,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
         channels: channels.sound,
         routes,
         outbox,
+        digests,
         warnings,
     })
 }

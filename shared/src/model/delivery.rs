@@ -53,6 +53,8 @@ named!(DeliveryKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     Alert(Box<Alert>),
+    /// What is told of several alerts in one message, in the order of their rows.
+    Digest(Vec<Alert>),
     /// Any JSON object without a `"v"`: a sendMessage body for Telegram, its `text` elsewhere.
     Raw {
         /// The object's `text`, when it has one.

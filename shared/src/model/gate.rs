@@ -1,7 +1,7 @@
 //! A gate: what keeps a whole chat, method, bot or channel waiting, as against one row's backoff.
 
 use super::verdict::named;
-use super::{Destination, Priority, Timestamp, UnknownName};
+use super::{Alert, Destination, Priority, Timestamp, UnknownName};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -53,6 +53,8 @@ pub struct Gate {
     /// Failures in a row that count against this scope.
     pub strikes: u32,
     pub reason: Option<String>,
+    /// Of a chat: when alerts for it were last folded.
+    pub folded_at: Timestamp,
     /// Set by the operator.
     pub paused_until: Timestamp,
 }
@@ -109,4 +111,20 @@ pub trait Gatekeeper: Send + Sync {
 
     /// Asks, and spends when the answer is yes.
     fn pass(&self, to: &Destination, gates: &Gates, priority: Priority, now: Timestamp) -> Pass;
+
+    /// `None`: each alert for it goes out by itself.
+    fn folding(&self, to: &Destination) -> Option<Folding>;
+
+    /// How many of these, in their order, go into each digest of one window. What is in none of them
+    /// waits for the next.
+    fn pack(&self, to: &Destination, alerts: &[Alert]) -> Vec<usize>;
+}
+
+/// When alerts that wait are folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Folding {
+    /// So many that wait go out by themselves.
+    pub singles: usize,
+    /// From one folding to the next.
+    pub window: Duration,
 }

@@ -34,7 +34,7 @@ pub use delivery::{
     Message, Receipt,
 };
 pub use destination::Destination;
-pub use gate::{Breaker, Gate, GateKeys, Gatekeeper, Gates, Pass, Scope};
+pub use gate::{Breaker, Folding, Gate, GateKeys, Gatekeeper, Gates, Pass, Scope};
 pub use item::{DedupKey, Entry, Item};
 pub use outcome::{Blame, Fault, Hold, Outcome, Settlement};
 pub use prints::Prints;

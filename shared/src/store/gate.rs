@@ -6,14 +6,14 @@ use rusqlite::{OptionalExtension, Row, named_params};
 use std::time::Duration;
 
 const LOAD: &str = "\
-SELECT next_at,ring,stretch,clean_since,failing_since,refused_since,blocked_until,blocked_for,breaker,strikes,reason,paused_until
+SELECT next_at,ring,stretch,clean_since,failing_since,refused_since,blocked_until,blocked_for,breaker,strikes,reason,folded_at,paused_until
   FROM gate WHERE scope=:scope AND key=:key";
 
 const SAVE: &str = "\
-INSERT INTO gate(scope,key,next_at,ring,stretch,clean_since,failing_since,refused_since,blocked_until,blocked_for,breaker,strikes,reason)
-VALUES(:scope,:key,:next_at,:ring,:stretch,:clean_since,:failing_since,:refused_since,:blocked_until,:blocked_for,:breaker,:strikes,:reason)
+INSERT INTO gate(scope,key,next_at,ring,stretch,clean_since,failing_since,refused_since,blocked_until,blocked_for,breaker,strikes,reason,folded_at)
+VALUES(:scope,:key,:next_at,:ring,:stretch,:clean_since,:failing_since,:refused_since,:blocked_until,:blocked_for,:breaker,:strikes,:reason,:folded_at)
 ON CONFLICT(scope,key) DO UPDATE SET next_at=:next_at,ring=:ring,stretch=:stretch,clean_since=:clean_since,
-  failing_since=:failing_since,refused_since=:refused_since,blocked_until=:blocked_until,blocked_for=:blocked_for,breaker=:breaker,strikes=:strikes,reason=:reason";
+  failing_since=:failing_since,refused_since=:refused_since,blocked_until=:blocked_until,blocked_for=:blocked_for,breaker=:breaker,strikes=:strikes,reason=:reason,folded_at=:folded_at";
 
 /// Changes the gates before a destination, in the transaction of the settlement that tells of them.
 pub fn adjust(db: &Db, keys: &GateKeys, change: &dyn Fn(&mut Gates)) -> Result<(), StoreError> {
@@ -74,6 +74,7 @@ fn moved(gate: Gate, seconds: f64, before: Timestamp) -> Gate {
         blocked_until: later(gate.blocked_until),
         failing_since: gate.failing_since.map(past),
         refused_since: gate.refused_since.map(past),
+        folded_at: past(gate.folded_at),
         ..gate
     }
 }
@@ -110,6 +111,7 @@ fn joined(mut gate: Gate, other: Gate) -> Gate {
         clean_since: gate.clean_since.max(other.clean_since),
         failing_since: gate.failing_since.or(other.failing_since),
         refused_since: gate.refused_since.or(other.refused_since),
+        folded_at: gate.folded_at.max(other.folded_at),
         ..gate
     }
 }
@@ -179,7 +181,7 @@ fn write(db: &Db, scope: Scope, key: &str, gate: &Gate) -> Result<(), StoreError
         ":failing_since": gate.failing_since.map(Timestamp::unix_seconds),
         ":blocked_until": gate.blocked_until.unix_seconds(), ":blocked_for": gate.blocked_for.as_secs_f64(),
         ":breaker": gate.breaker.name(),
-        ":strikes": gate.strikes, ":reason": gate.reason,
+        ":strikes": gate.strikes, ":reason": gate.reason, ":folded_at": gate.folded_at.unix_seconds(),
     })?;
     Ok(())
 }
@@ -203,6 +205,7 @@ fn gate(row: &Row<'_>) -> rusqlite::Result<Gate> {
         breaker: breaker.parse().unwrap_or(Breaker::Closed),
         strikes: row.get("strikes")?,
         reason: row.get("reason")?,
+        folded_at: time("folded_at")?.unwrap_or_default(),
         paused_until: time("paused_until")?.unwrap_or_default(),
     })
 }

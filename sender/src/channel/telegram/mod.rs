@@ -8,6 +8,7 @@ pub mod wire;
 
 use crate::policy::limiter::Limits;
 use crate::render;
+use crate::render::telegram::Post;
 use classify::{Answer, Follows, Repair, Ruling, classify, fault};
 use letter::Letter;
 use serde_json::{Map, Value};
@@ -258,16 +259,25 @@ impl Telegram {
         Ok(letters)
     }
 
+    fn letter(&self, post: Post, delivery: &Delivery, chat: &str) -> Letter {
+        let Configured { thread, silent, .. } = &self.configured;
+        // The topic is one of the configured chat.
+        let thread = thread.filter(|_| chat == self.current(&self.configured.chat_id));
+        let silent = silent.contains(&delivery.priority);
+        Letter::of_post(post, chat, thread, silent)
+    }
+
     fn whole(&self, delivery: &Delivery, chat: &str) -> Result<VecDeque<Letter>, String> {
         match &delivery.content {
             Content::Alert(alert) => {
-                let Configured { thread, silent, .. } = &self.configured;
-                // The topic is one of the configured chat.
-                let thread = thread.filter(|_| chat == self.current(&self.configured.chat_id));
-                let silent = silent.contains(&delivery.priority);
                 let posts = render::telegram::render(alert).into_iter();
-                let letter = |post| Letter::of_post(post, chat, thread, silent);
-                Ok(posts.map(letter).collect())
+                Ok(posts
+                    .map(|post| self.letter(post, delivery, chat))
+                    .collect())
+            }
+            Content::Digest(alerts) => {
+                let post = render::digest::render(alerts);
+                Ok(VecDeque::from([self.letter(post, delivery, chat)]))
             }
             Content::Raw { body, .. } => Letter::of_raw(body, chat).map(VecDeque::from),
             Content::Unreadable(why) => Err(why.clone()),

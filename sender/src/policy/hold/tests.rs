@@ -328,3 +328,28 @@ fn a_refusal_by_the_chat_is_remembered_from_its_first_until_it_lets_us_in() {
     passed(&mut gates, NOW + Duration::from_secs(3600 * 24));
     assert_eq!(gates.chat.refused_since, None);
 }
+
+#[test]
+fn a_bot_slows_down_at_429s_that_are_all_of_it_and_recovers_by_one_a_second_each_minute() {
+    let mut gates = limited(&["a", "b", "c"]);
+    // 1.4 only once: the pause behind each 429 closes nothing.
+    assert!(
+        (gates.bot.stretch - 1.4).abs() < 0.001,
+        "{}",
+        gates.bot.stretch
+    );
+    let rate = |gates: &Gates| 25.0 / gates.bot.stretch;
+    let slow = rate(&gates);
+    let later = |minutes: u64| NOW + Duration::from_secs(2 + 60 * minutes);
+    passed(&mut gates, later(1));
+    assert!((rate(&gates) - slow - 1.0).abs() < 0.001);
+    passed(&mut gates, later(1) + Duration::from_secs(59));
+    assert!(
+        (rate(&gates) - slow - 1.0).abs() < 0.001,
+        "not before its minute"
+    );
+    for minute in 2..30 {
+        passed(&mut gates, later(minute));
+    }
+    assert!((rate(&gates) - 25.0).abs() < 0.001);
+}

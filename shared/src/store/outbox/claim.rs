@@ -1,11 +1,13 @@
 //! Claim: gates, row and attempt advance in one transaction, before the network is touched.
 
+use super::fold::{self, Crowd};
 use super::recover::Epoch;
 use super::row;
 use super::waiting::horizon;
 use crate::model::{Content, Delivery, Destination, Gatekeeper, Lease, Pass, Priority, Timestamp};
 use crate::store::{Db, Remedy, StoreError, gate, stories};
 use rusqlite::{OptionalExtension, named_params};
+use std::time::Duration;
 
 /// What a destination has for us.
 #[derive(Debug)]
@@ -25,12 +27,22 @@ pub type Claimed = (Destination, Result<Claim, StoreError>);
 
 /// The gravest, then the oldest, of those that are due: one in backoff never blocks the others.
 const NEXT: &str = "\
-SELECT id,priority FROM outbox
+SELECT id,priority,max(created_at,not_before) FROM outbox
  WHERE state='ready' AND channel=:channel AND chat_id=:chat AND due_at<=:now
  ORDER BY priority,id LIMIT 1";
 
 const NEXT_TIME: &str =
     "SELECT min(due_at) FROM outbox WHERE state='ready' AND channel=:channel AND chat_id=:chat";
+
+/// Of what is never folded; in these words, or the partial index does not serve.
+const NEXT_SINGLE: &str = "\
+SELECT id,priority,max(created_at,not_before) FROM outbox
+ WHERE state='ready' AND (kind<>'alert' OR priority=0 OR attempts>0 OR released_from IS NOT NULL)
+   AND channel=:channel AND chat_id=:chat AND due_at<=:now
+ ORDER BY priority,id LIMIT 1";
+
+/// DESIGN.md, "The sender".
+const AGES: Duration = Duration::from_mins(15);
 
 const LEASE: &str = "\
 UPDATE outbox SET state='leased',lease_epoch=:epoch,attempts=attempts+1,updated_at=:now
@@ -82,32 +94,65 @@ pub fn claim(
     gatekeeper: &dyn Gatekeeper,
     now: Timestamp,
 ) -> Result<Claim, StoreError> {
-    let next: Option<(i64, i64)> = db
-        .prepare_cached(NEXT)?
-        .query_row(
-            named_params! {
-                ":channel": destination.channel, ":chat": destination.chat_id,
-                ":now": horizon(now),
-            },
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .optional()?;
-    let Some((id, rank)) = next else {
-        return next_time(db, destination);
-    };
-    let priority = Priority::from_rank(rank).unwrap_or(Priority::Low);
     let keys = gatekeeper.keys(destination);
     let gates = gate::load(db, &keys)?;
+    let crowd = match gatekeeper.folding(destination) {
+        Some(folding) => fold::crowd(db, destination, folding, gates.chat.folded_at, now)?,
+        None => Crowd::No,
+    };
+    let next = match crowd {
+        Crowd::No | Crowd::Now => next(db, NEXT, destination, now)?,
+        Crowd::At(_) => next(db, NEXT_SINGLE, destination, now)?,
+    };
+    let Some((id, priority)) = next else {
+        return match crowd {
+            Crowd::At(at) => Ok(Claim::NotBefore(at, Priority::High)),
+            Crowd::No | Crowd::Now => next_time(db, destination),
+        };
+    };
     match gatekeeper.pass(destination, &gates, priority, now) {
         Pass::At(at) => Ok(Claim::NotBefore(at, priority)),
         Pass::Held(at) => Ok(Claim::Held(at, priority)),
-        Pass::Now(spent) => {
+        Pass::Now(mut spent) => {
+            let mut id = id;
+            if crowd == Crowd::Now && fold::fold(db, destination, gatekeeper, now)? > 0 {
+                spent.chat.folded_at = now;
+                id = self::next(db, NEXT, destination, now)?.map_or(id, |(id, _)| id);
+            }
             gate::save(db, &keys, &gates, &spent)?;
             let refused_since = gates.chat.refused_since;
             let lease = lease(db, epoch, id, refused_since, now)?;
             Ok(Claim::Leased(Box::new(lease)))
         }
     }
+}
+
+/// What waits long is no longer last: it may use what low priority leaves to others.
+fn aged(priority: Priority, waits: Duration) -> Priority {
+    if waits >= AGES {
+        priority.min(Priority::Normal)
+    } else {
+        priority
+    }
+}
+
+fn next(
+    db: &Db,
+    statement: &str,
+    destination: &Destination,
+    now: Timestamp,
+) -> Result<Option<(i64, Priority)>, StoreError> {
+    let next = db.prepare_cached(statement)?.query_row(
+        named_params! {
+            ":channel": destination.channel, ":chat": destination.chat_id, ":now": horizon(now),
+        },
+        |row| {
+            let priority = Priority::from_rank(row.get(1)?).unwrap_or(Priority::Low);
+            let owed_since = Timestamp::from_unix_seconds(row.get(2)?);
+            Ok((row.get(0)?, aged(priority, now.since(owed_since))))
+        },
+    );
+    Ok(next.optional()?)
 }
 
 fn next_time(db: &Db, destination: &Destination) -> Result<Claim, StoreError> {

@@ -3,7 +3,9 @@
 //! ```text
 //!            claim(sender)                settle(sender)
 //!  ready ────────────────► leased ──────────────────► sent ──prune──► gone
-//!   ▲ │ ◄── defer/recover ────┘ └─ bury ─► dead ──discard(operator)─► cancelled ──prune──► gone
+//!   ▲ │ ├─ fold(claim) ─► folded, under a digest that is a row itself; a digest that is given up
+//!   │ │ │                 releases what is in it
+//!   │ │ ◄── defer/recover ────┘ └─ bury ─► dead ──discard(operator)─► cancelled ──prune──► gone
 //!   └─┴── requeue(operator): dead|expired → ready
 //! ```
 //!
@@ -11,6 +13,7 @@
 //! |---|---|
 //! | [`enqueue`](mod@enqueue) | nothing → ready |
 //! | [`claim`](mod@claim) | ready → leased, with its attempt row, before the network is touched |
+//! | `fold` | ready → folded, in the transaction of a claim; folded → ready |
 //! | [`settle`](mod@settle) | leased → sent, ready or dead, by the holder of the lease alone |
 //! | [`recover`] | leased → ready under a new epoch; backoff that no clock can reach |
 //! | [`waiting`] | none: says which destinations have something, and when |
@@ -21,6 +24,7 @@
 
 pub mod claim;
 pub mod enqueue;
+mod fold;
 pub mod operator;
 pub mod prune;
 pub mod recover;

@@ -38,7 +38,10 @@ const WAITING: &str = "\
 id IN(SELECT id FROM (
     SELECT id,priority FROM outbox WHERE state='ready'
     UNION ALL SELECT id,priority FROM outbox WHERE state='leased'
-    UNION ALL SELECT id,priority FROM outbox WHERE state='folded' AND parent_id IS NOT NULL)
+    UNION ALL SELECT member.id,member.priority FROM outbox AS digest JOIN outbox AS member ON member.parent_id=digest.id
+     WHERE digest.state='ready' AND digest.kind='digest'
+    UNION ALL SELECT member.id,member.priority FROM outbox AS digest JOIN outbox AS member ON member.parent_id=digest.id
+     WHERE digest.state='leased')
   ORDER BY priority,id LIMIT :limit)
  ORDER BY priority,id";
 

@@ -1,5 +1,6 @@
 //! Reads a row of the outbox into a `Delivery`.
 
+use super::fold;
 use crate::model::{
     Alert, Content, Delivery, DeliveryKind, DeliveryState, Destination, Priority, Timestamp,
 };
@@ -11,12 +12,14 @@ use std::time::Duration;
 /// The columns that [`delivery`] reads, in its order.
 pub(super) const COLUMNS: &str = "id,kind,channel,chat_id,priority,payload,max(created_at,not_before,coalesce(revived_at,0)),rest,failures,failing_at,failed_for";
 
-/// Who revives a row gives it its tries again; but a copy that may have arrived stays one. Before
+/// A copy of it in a digest that was given up may have arrived too. Who revives a row gives it its tries again; but a copy that may have arrived stays one. Before
 /// the last message that arrived all is settled. By number, for clocks are set.
 const HISTORY: &str = "\
 SELECT count(*) FILTER(WHERE outcome='unknown' AND n>tries_from),
        count(*) FILTER(WHERE outcome='rejected' AND n>tries_from),
-       count(*) FILTER(WHERE outcome IN('unknown','interrupted')),
+       count(*) FILTER(WHERE outcome IN('unknown','interrupted'))
+       +(SELECT count(*) FROM attempt
+          WHERE outbox_id=(SELECT released_from FROM outbox WHERE id=:id) AND outcome IN('unknown','interrupted')),
        EXISTS(SELECT 1 FROM attempt WHERE outbox_id=:id AND outcome='ok')
   FROM attempt, (SELECT tries_from FROM outbox WHERE id=:id)
  WHERE outbox_id=:id
@@ -82,13 +85,18 @@ pub(super) fn delivery(db: &Db, raw: Raw) -> Result<Delivery, StoreError> {
     // Nobody but the sender writes it; what cannot be read costs a marked copy, not the row.
     let rest = raw.rest.as_deref().map(serde_json::from_str::<Vec<String>>);
     let rest = rest.and_then(Result::ok).unwrap_or_default();
+    let kind = known(&raw.kind)?;
+    let content = match kind {
+        DeliveryKind::Digest => fold::members(db, raw.id)?,
+        DeliveryKind::Raw | DeliveryKind::Alert | DeliveryKind::Notice => content(&raw.payload),
+    };
     Ok(Delivery {
         id: raw.id,
-        kind: known(&raw.kind)?,
+        kind,
         destination: raw.destination,
         priority: Priority::from_rank(raw.priority)
             .ok_or_else(|| StoreError::Bug(format!("priority {}", raw.priority)))?,
-        content: content(&raw.payload),
+        content,
         owed_since: Timestamp::from_unix_seconds(raw.owed_since),
         unknown_outcomes: history.unknown,
         unrecognised: history.unrecognised,

@@ -1,7 +1,7 @@
 //! Settle: the holder of a lease, and nobody else, writes what came of its attempt.
 
 use super::enqueue::{Notice, notify, to_json};
-use super::row;
+use super::{fold, row};
 use crate::model::{
     Alert, Delivery, DeliveryKind, Destination, Fault, Lease, Receipt, Settlement, Severity,
     Timestamp,
@@ -164,6 +164,9 @@ fn bury(
     now: Timestamp,
 ) -> Result<Settled, StoreError> {
     let delivery = lease.held();
+    if delivery.kind == DeliveryKind::Digest {
+        return release(db, lease, reason, fault, now);
+    }
     // A notice about a dead notice would go round in circles: log and status tell of it.
     let notices = notices.filter(|_| delivery.kind != DeliveryKind::Notice);
     let notice = match notices {
@@ -188,6 +191,28 @@ fn bury(
     Ok(Settled::Dead)
 }
 
+/// A digest that is given up is no dead letter: what is in it goes out by itself.
+fn release(
+    db: &Db,
+    lease: &Lease<Delivery>,
+    reason: &str,
+    fault: &Fault,
+    now: Timestamp,
+) -> Result<Settled, StoreError> {
+    wait(db, lease, Timestamp::EPOCH, Some(reason), now)?;
+    end_attempt(db, of(lease), outcome_of(fault), Some(fault), now)?;
+    unmark(db, lease, fault.maybe_delivered)?;
+    dissolve(db, lease.held().id, now)?;
+    Ok(Settled::Waits)
+}
+
+fn dissolve(db: &Db, digest: i64, now: Timestamp) -> Result<(), StoreError> {
+    fold::release(db, digest, now)?;
+    db.prepare_cached("UPDATE outbox SET state='cancelled',updated_at=:now WHERE id=:id")?
+        .execute(named_params! {":now": now.unix_seconds(), ":id": digest})?;
+    Ok(())
+}
+
 /// A marked copy was counted when it was claimed, and did not go out.
 fn unmark(db: &Db, lease: &Lease<Delivery>, maybe_delivered: bool) -> Result<(), StoreError> {
     if lease.held().possible_repeat && !maybe_delivered {
@@ -203,6 +228,9 @@ SELECT id FROM outbox
  WHERE state='ready' AND channel=:channel AND chat_id=:chat AND kind<>'notice'
    AND max(created_at,not_before,coalesce(revived_at,0))<=:before ORDER BY priority,id LIMIT 100";
 
+const OLD_DIGESTS: &str = "\
+SELECT id FROM outbox WHERE state='ready' AND channel=:channel AND chat_id=:chat AND kind='digest' LIMIT 10";
+
 const DEAD_BEHIND: &str = "\
 UPDATE outbox SET state='dead',last_error=:error,told_at=:now,told_by=:notice,updated_at=:now
  WHERE id=:id AND state='ready'";
@@ -217,6 +245,17 @@ pub fn bury_behind(
     notices: Option<&Destination>,
     now: Timestamp,
 ) -> Result<usize, StoreError> {
+    // What is in a digest is as old as it is.
+    let digests: Vec<i64> = db
+        .prepare_cached(OLD_DIGESTS)?
+        .query_map(
+            named_params! {":channel": place.channel, ":chat": place.chat_id},
+            |row| row.get(0),
+        )?
+        .collect::<rusqlite::Result<_>>()?;
+    for digest in digests {
+        dissolve(db, digest, now)?;
+    }
     let rows: Vec<i64> = db
         .prepare_cached(OLD)?
         .query_map(
