@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::store::{Remedy, migrate};
 
-    const SOON: Duration = Duration::from_millis(20);
+    const SOON: Duration = Duration::from_millis(500);
 
     #[test]
     fn readers_that_are_all_busy_are_waited_for_and_a_lost_file_is_named() {
