@@ -7,6 +7,8 @@ mod cold;
 mod faults;
 #[path = "judge/room.rs"]
 mod room;
+#[path = "judge/slow.rs"]
+mod slow;
 #[path = "judge/storm.rs"]
 mod storm;
 
@@ -184,6 +186,26 @@ fn warm_loads_the_model_and_says_so() {
     let (exit, said) = Room::new("").command(&["warm"]);
     assert_eq!(exit, Ok(Exit::Success));
     assert!(said.contains("nothing to load"));
+}
+
+#[test]
+fn a_dry_run_asks_no_model_and_says_so() {
+    let ollama = ModelServer::saying(verdict("high", ""));
+    let room = Room::new(&room::ollama(&ollama));
+    room.publish(&["Quiet news", "More news", "Actively exploited flaw in Quillmark"]);
+    let (exit, said) = room.command(&["--dry-run"]);
+    assert_eq!(exit, Ok(Exit::Success));
+    let words = "3 judged: 1 critical, 2 normal; by the rules alone: a tick would ask a model about 2 of them";
+    assert!(said.contains(words), "{said}");
+    let (_, said) = room.command(&["--dry-run", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(report["left_to_a_model"], 2);
+    assert_eq!(ollama.requests_for("/api/chat").len(), 0);
+
+    let room = Room::new("");
+    room.publish(&["Quiet news"]);
+    let (_, said) = room.command(&["--dry-run"]);
+    assert!(!said.contains("model"), "{said}");
 }
 
 #[test]

@@ -127,6 +127,15 @@ mod tests {
     }
 
     #[test]
+    fn a_model_that_cannot_be_loaded_is_neither_a_failed_unit_nor_the_end_of_the_tick() {
+        assert!(setting(&read(WARM), "ExecStart").starts_with("-/usr/bin/"));
+        let tick = read(INGEST);
+        for key in ["Requires=", "Requisite=", "BindsTo=", "PartOf="] {
+            assert!(!tick.contains(key), "{key}");
+        }
+    }
+
+    #[test]
     fn a_second_tick_is_no_failure() {
         assert_eq!(
             setting(&read(INGEST), "SuccessExitStatus"),
@@ -167,7 +176,7 @@ mod tests {
                 .unwrap();
             for unit in [INGEST, WARM, SENDER, TIMER] {
                 let text = change(&read(unit));
-                let text = text.replace("=/usr/bin/watchalert-", "=/bin/echo watchalert-");
+                let text = text.replace("/usr/bin/watchalert-", "/bin/echo watchalert-");
                 fs::write(directory.path().join(unit), text).unwrap();
             }
             Some(Self { directory })

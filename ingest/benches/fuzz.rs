@@ -1,5 +1,6 @@
-//! Throws mutilated feeds at the reader: no panic, no hang, one line for each refusal, and nothing in
-//! an entry that its type rules out. Run it by `scripts/fuzz`.
+//! Throws mutilated feeds at their reader, and mutilated answers at the reader of what models say: no
+//! panic, no hang, one line for each refusal, and nothing in an entry that its type rules out. Run it
+//! by `scripts/fuzz`.
 
 #![expect(
     clippy::print_stdout,
@@ -9,6 +10,9 @@
     clippy::indexing_slicing,
     reason = "a bench talks, takes the time, and may end at its own faults"
 )]
+
+#[path = "fuzz/answer.rs"]
+mod answer;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -21,6 +25,13 @@ use watchalert_ingest::feed::{self, Document};
 const LARGEST: usize = 256 * 1024;
 /// Far more than any document of that size takes.
 const SLOW: Duration = Duration::from_secs(2);
+
+/// What is thrown, and at whom.
+struct Target {
+    attack: fn(&[u8]),
+    samples: Vec<Vec<u8>>,
+    pieces: &'static [&'static str],
+}
 
 /// What breaks readers: pieces of every format and of none.
 const PIECES: &[&str] = &[
@@ -97,39 +108,34 @@ fn main() -> ExitCode {
     };
     let seed = seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000));
     println!("fuzz {target}: --seed {seed}");
-    let attack: fn(&[u8]) = match target.as_str() {
-        "parse" => parse,
+    let target = match target.as_str() {
+        "parse" => Target {
+            attack: parse,
+            samples: feeds(folders),
+            pieces: PIECES,
+        },
+        "answer" => Target {
+            attack: answer::attack,
+            samples: answer::samples(),
+            pieces: answer::PIECES,
+        },
         other => {
-            eprintln!("there is no target {other}; there is: parse");
+            eprintln!("there is no target {other}; there are: parse, answer");
             return ExitCode::from(2);
         }
     };
-    let samples: Vec<Vec<u8>> = folders
-        .iter()
-        .flat_map(|folder| samples(Path::new(folder)))
-        .collect();
-    let samples = if samples.is_empty() {
-        vec![b"<rss version='2.0'><channel><item><title>a</title></item></channel></rss>".to_vec()]
-    } else {
-        samples
-    };
-    println!("{} samples", samples.len());
-    run(
-        attack,
-        &samples,
-        seed,
-        Duration::from_secs_f64(minutes * 60.0),
-    )
+    println!("{} samples", target.samples.len());
+    run(&target, seed, Duration::from_secs_f64(minutes * 60.0))
 }
 
 /// Ends with 1 at the first finding, which is left in a file beside.
-fn run(attack: fn(&[u8]), samples: &[Vec<u8>], seed: u64, time: Duration) -> ExitCode {
+fn run(target: &Target, seed: u64, time: Duration) -> ExitCode {
     let mut chance = fastrand::Rng::with_seed(seed);
     let (start, mut count, mut told) = (Instant::now(), 0_u64, Duration::ZERO);
     while start.elapsed() < time {
-        let body = mutilated(samples, &mut chance);
+        let body = mutilated(target, &mut chance);
         let began = Instant::now();
-        let outcome = std::panic::catch_unwind(|| attack(&body));
+        let outcome = std::panic::catch_unwind(|| (target.attack)(&body));
         if outcome.is_err() || began.elapsed() > SLOW {
             let path = format!("fuzz-finding-{seed}-{count}");
             drop(std::fs::write(&path, &body));
@@ -191,7 +197,10 @@ fn is_sound(document: &Document, body: &[u8], charset: Option<&str>, base: &Url)
     }
 }
 
-fn mutilated(samples: &[Vec<u8>], chance: &mut fastrand::Rng) -> Vec<u8> {
+fn mutilated(target: &Target, chance: &mut fastrand::Rng) -> Vec<u8> {
+    let Target {
+        samples, pieces, ..
+    } = target;
     let mut body = samples[chance.usize(..samples.len())].clone();
     body.truncate(LARGEST);
     for _ in 0..=chance.usize(..6) {
@@ -213,13 +222,24 @@ fn mutilated(samples: &[Vec<u8>], chance: &mut fastrand::Rng) -> Vec<u8> {
             }
             5 => drop(body.splice(at..at, chance.u8(..).to_le_bytes())),
             _ => {
-                let piece = PIECES[chance.usize(..PIECES.len())];
+                let piece = pieces[chance.usize(..pieces.len())];
                 body.splice(at..at, piece.bytes());
             }
         }
     }
     body.truncate(LARGEST);
     body
+}
+
+fn feeds(folders: &[String]) -> Vec<Vec<u8>> {
+    let folders = folders.iter().map(Path::new);
+    let found: Vec<Vec<u8>> = folders.flat_map(samples).collect();
+    if found.is_empty() {
+        return vec![
+            b"<rss version='2.0'><channel><item><title>a</title></item></channel></rss>".to_vec(),
+        ];
+    }
+    found
 }
 
 fn samples(folder: &Path) -> Vec<Vec<u8>> {

@@ -19,7 +19,7 @@ pub(crate) struct Waiting {
     pub pending: Pending,
     pub facts: FeedFacts,
     pub ruling: Ruling,
-    /// Answers to it that were no use.
+    /// So often it was asked about in vain.
     pub unusable: u32,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Judged {
     pub remembered: bool,
 }
 
-/// The order of the queue: what may not fall low, what was answered badly least often, the oldest.
+/// The order of the queue: what may not fall low, what was asked about in vain least often, the oldest.
 pub(crate) type Place = (Severity, u32, i64);
 
 /// What came of asking about one item.
@@ -124,7 +124,7 @@ impl Question {
             }
             Err(fault) if fault.kind == FaultKind::Timeout && self.left < limit => Said::CutShort,
             Err(fault) => {
-                if matches!(fault.kind, FaultKind::BadOutput | FaultKind::Rejected) {
+                if fault.kind.may_be_the_item() {
                     let item = waiting.pending.id;
                     let noted = self.store.write(move |db| models::was_unusable(db, item));
                     told(noted.await);

@@ -1,5 +1,6 @@
-//! A dry run: reads, parses and judges as a tick does, writes and sends nothing, and says what
-//! would have been alerted and why.
+//! A dry run: reads and parses as a tick does, judges by the rules alone, writes and sends nothing, and
+//! says what would have been alerted and why. No model is asked: the cloud's requests are counted, and
+//! would be sent somewhere; how many items one would judge is said.
 
 use crate::classify;
 use crate::classify::facts::Facts;
@@ -158,7 +159,10 @@ fn judge_one(scene: &Scene, planned: &Planned, parsed: &Parsed, item: &Item, rep
         first_seen: scene.clock.now(),
     };
     let facts = Facts::of(&scene.config).about(&pending);
-    let verdict = classify::judge(&pending.entry, &facts, &scene.config.rules);
+    let ruling = classify::rule(&pending.entry, &facts, &scene.config.rules);
+    let is_open = ruling.open.is_some() && scene.config.classify.asks_about(facts.cloud);
+    report.left_to_a_model += usize::from(is_open);
+    let verdict = ruling.verdict;
     report.judged.count(verdict.severity);
     report.judged_by.count(verdict.judge, false);
     let decision = enqueue::decide(&pending, &facts, verdict, &scene.config);

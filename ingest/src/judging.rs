@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// After so many answers of no use in a row a tick asks no more.
+/// After so many questions in vain, in a row, a tick asks no more: it is not the items.
 const PATIENCE: u32 = 5;
 
 /// What a tick asks of models.
@@ -36,8 +36,8 @@ pub(crate) struct Judging {
     whom: Whom,
     ollama: Fare,
     cloud: Fare,
-    /// Answers of no use, in a row.
-    bad: u32,
+    /// Questions in vain, in a row.
+    in_vain: u32,
     /// By the clock's steady time, and by the runtime's.
     end: (Duration, Instant),
 }
@@ -97,7 +97,7 @@ impl Judging {
             whom: Whom::NobodyYet,
             ollama: Fare::of(ollama),
             cloud: Fare::of(cloud),
-            bad: 0,
+            in_vain: 0,
             end: (clock.steady() + config.ingest.deadline, deadline),
         })
     }
@@ -105,9 +105,7 @@ impl Judging {
     /// Whether a model may be asked about what such a feed says.
     pub(crate) fn is_for(&self, facts: &FeedFacts) -> bool {
         let models = self.models.as_ref();
-        models.is_some_and(|models| {
-            models.ollama.is_some() || (models.cloud.is_some() && facts.cloud)
-        })
+        models.is_some_and(|models| models.classify.asks_about(facts.cloud))
     }
 
     pub(crate) fn add(&mut self, waiting: Waiting) {
@@ -168,7 +166,7 @@ impl Judging {
         settled.into()
     }
 
-    /// A request is begun only when there is time for its answer, but for the first one.
+    /// A request is begun only when there is time for its answer, as far as that can be known.
     fn may_ask(&self) -> bool {
         if self.queue.is_empty() {
             return false;
@@ -178,7 +176,7 @@ impl Judging {
             Whom::NobodyMore => false,
             Whom::NobodyYet | Whom::Probing => !left.is_zero(),
             Whom::Ollama(_) => {
-                !left.is_zero() && (!self.ollama.has_worked() || left >= self.takes())
+                !left.is_zero() && self.ollama.typical().is_none_or(|takes| left >= takes)
             }
             Whom::Cloud(_) => !left.is_zero() && self.queue.values().any(|w| w.facts.cloud),
         }
@@ -187,10 +185,6 @@ impl Judging {
     fn left(&self) -> Duration {
         let by_clock = self.end.0.saturating_sub(self.clock.steady());
         by_clock.min(self.end.1.saturating_duration_since(Instant::now()))
-    }
-
-    fn takes(&self) -> Duration {
-        self.ollama.health.takes.unwrap_or_default()
     }
 
     fn start(&mut self) {
@@ -263,7 +257,6 @@ impl Judging {
             (_, Some(ollama), _) => Whom::Ollama(ollama.clone()),
             (_, None, _) => Whom::NobodyMore,
         };
-        self.spare_the_surplus();
     }
 
     fn hear(&mut self, waiting: Waiting, asked: Judge, said: Said) {
@@ -274,7 +267,7 @@ impl Judging {
                 took,
             } => {
                 if let Some(took) = took {
-                    self.bad = 0;
+                    self.in_vain = 0;
                     self.fare(asked).worked(took);
                 }
                 let judged = waiting.answered(&answer, judge, took.is_none(), &self.by(judge));
@@ -285,8 +278,8 @@ impl Judging {
                 let item = waiting.pending.id;
                 tracing::warn!(item, "the model {fault}");
                 self.fare(asked).failed(&fault);
-                self.bad += 1;
-                if fault.kind != FaultKind::BadOutput || self.bad >= PATIENCE {
+                self.in_vain += 1;
+                if !fault.kind.may_be_the_item() || self.in_vain >= PATIENCE {
                     self.whom = Whom::NobodyMore;
                 }
                 self.later.push(waiting);
@@ -324,7 +317,7 @@ impl Judging {
         let Whom::Ollama(model) = &self.whom else {
             return;
         };
-        let Some(takes) = self.ollama.health.takes else {
+        let Some(takes) = self.ollama.typical() else {
             return;
         };
         let waits = Waits {

@@ -96,7 +96,7 @@ fn key_of_cloud(fault: &Fault) -> &'static str {
         FaultKind::Unreachable | FaultKind::Timeout => "classify.cloud.url",
         FaultKind::ModelMissing | FaultKind::BadOutput => "classify.cloud.model",
         FaultKind::Rejected => "classify.cloud.key_file",
-        FaultKind::Busy => "classify.cloud",
+        FaultKind::Busy | FaultKind::Stumbled => "classify.cloud",
     }
 }
 

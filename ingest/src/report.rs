@@ -19,6 +19,9 @@ pub struct Report {
     /// Items that were judged in this tick, also those an earlier one left behind.
     pub judged: Judged,
     pub judged_by: JudgedBy,
+    /// Judged by rules alone in a dry run; a tick would ask a model about them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_to_a_model: usize,
     /// What became an alert, or, in a dry run, would have.
     pub alerts: Vec<AlertReport>,
     /// Rows that were enqueued.
@@ -26,6 +29,14 @@ pub struct Report {
     /// Items still without a verdict.
     pub pending: usize,
     pub took_seconds: f64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -299,6 +310,12 @@ impl fmt::Display for Report {
                 "{}{}",
                 self.judged.in_words(),
                 self.judged_by.in_words()
+            ));
+        }
+        if self.left_to_a_model > 0 {
+            sums.push(format!(
+                "by the rules alone: a tick would ask a model about {} of them",
+                self.left_to_a_model
             ));
         }
         if self.pending > 0 {

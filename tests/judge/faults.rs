@@ -2,7 +2,8 @@
 
 use super::room::{self, Room};
 use watchalert_tests::feeds::Reply;
-use watchalert_tests::models::{ModelServer, Say, verdict};
+use watchalert_ingest::report::Report;
+use watchalert_tests::models::{ModelServer, Say, question, verdict};
 
 const MISSING: &str = r#"{"error":"model 'qwen2.5:7b' not found"}"#;
 const BUSY: &str =
@@ -220,16 +221,60 @@ fn after_an_answer_of_no_use_the_model_is_asked_with_fewer_words() {
     assert_eq!(room.ask("SELECT count(*) FROM unusable"), "0");
 }
 
+/// It loops, breaks, or is filtered over one item: the others are asked about in the same tick, and it
+/// comes after them in the next one.
 #[test]
-fn one_item_of_no_use_keeps_no_other_waiting() {
-    let ollama = ModelServer::start(|question| {
-        if question.contains("Poison") {
-            Say::Text("}{".to_owned())
-        } else {
-            verdict("low", "")
-        }
-    });
+fn one_item_that_the_model_fails_on_keeps_no_other_waiting() {
+    let reply = |status: u16, body: &str| Say::Reply(Reply::status(status).with_body(body));
+    for (name, poisoned) in [
+        ("no JSON", Say::Text("}{".to_owned())),
+        ("cut", Say::Cut("{\"severity\":\"hi".to_owned())),
+        ("slow", Say::Reply(Reply::hang())),
+        ("slow behind a gateway", reply(504, "")),
+        ("crashed", reply(500, CRASHED)),
+        ("crashed behind a gateway", reply(502, "")),
+        ("hung up", Say::Reply(Reply::cut())),
+        ("filtered", reply(400, r#"{"error":{"code":"content_filter"}}"#)),
+        ("too long", reply(413, "")),
+    ] {
+        let ollama = ModelServer::start(move |question| {
+            if question.contains("Poison") {
+                poisoned.clone()
+            } else {
+                verdict("low", "")
+            }
+        });
+        let room = Room::new(&format!("{}timeout = \"1s\"\n", room::ollama(&ollama)));
+        let report = room.tick_with(&["Poison", "Bread", "Water"]);
+        let judged = |report: &Report| (report.judged_by.model, report.pending);
+        assert_eq!(judged(&report), (2, 1), "{name}");
+        let report = room.tick_with(&["Poison", "Bread", "Water", "Salt"]);
+        assert_eq!(judged(&report), (1, 1), "{name}");
+        let asked = ollama.questions("/api/chat");
+        let last = asked.last().map(question).expect("asked");
+        assert!(last.contains("Poison"), "{name}: {last}");
+    }
+}
+
+#[test]
+fn after_five_questions_in_vain_a_tick_asks_no_more() {
+    let ollama = ModelServer::saying(Say::Reply(Reply::status(500).with_body(CRASHED)));
     let room = Room::new(&room::ollama(&ollama));
-    let report = room.tick_with(&["Poison", "Bread", "Water"]);
-    assert_eq!((report.judged_by.model, report.pending), (2, 1));
+    let titles: Vec<String> = (0..9).map(|n| format!("Thing {n}")).collect();
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+    assert_eq!(room.tick_with(&titles).pending, 9);
+    assert_eq!(ollama.requests_for("/api/chat").len(), 5);
+    assert!(room.notices().starts_with("Ollama stumbles (HTTP 500: llama runner"));
+}
+
+/// Who is busy, or has no such model, says the same to every item.
+#[test]
+fn what_would_meet_every_item_ends_the_asking_at_once() {
+    for (status, body) in [(503, BUSY), (404, MISSING), (401, "log in")] {
+        let ollama = ModelServer::saying(Say::Reply(Reply::status(status).with_body(body)));
+        let room = Room::new(&room::ollama(&ollama));
+        assert_eq!(room.tick_with(&["One", "Two"]).pending, 2);
+        assert_eq!(ollama.requests_for("/api/chat").len(), 1, "{status}");
+        assert_eq!(room.ask("SELECT count(*) FROM unusable"), "0", "{status}");
+    }
 }

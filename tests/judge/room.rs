@@ -33,12 +33,23 @@ pub fn cloud(server: &ModelServer, api: &str, daily_limit: u32) -> String {
 pub struct Room {
     pub world: World,
     server: FeedServer,
+    /// Stays as long as the room does.
+    _model: Option<ModelServer>,
     config: String,
 }
 
 impl Room {
     pub fn new(classify: &str) -> Self {
         Self::with(classify, "")
+    }
+
+    /// With a model that nobody looks at otherwise.
+    pub fn before(classify: &str, model: ModelServer) -> Self {
+        let room = Self::new(classify);
+        Self {
+            _model: Some(model),
+            ..room
+        }
     }
 
     /// Its feed is not for the cloud.
@@ -58,6 +69,7 @@ impl Room {
         let room = Self {
             world,
             server,
+            _model: None,
             config,
         };
         room.publish(&["Old news"]);

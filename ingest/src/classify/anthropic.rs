@@ -17,17 +17,15 @@ pub(super) async fn ask(
     key: &Secret,
     prompt: &Prompt,
     limit: Duration,
-) -> Result<String, Fault> {
+) -> Result<Reply, Fault> {
     let url = cloud.url.join("messages");
     let url = url.map_err(|error| Fault::new(FaultKind::Rejected, error))?;
     let headers = [
         Header::Key("x-api-key", "", key),
         Header::Plain("anthropic-version", "2023-06-01"),
     ];
-    let reply = wire
-        .post(&url, &headers, &request(cloud, prompt), limit)
-        .await?;
-    text_of(&reply)
+    wire.post(&url, &headers, &request(cloud, prompt), limit)
+        .await
 }
 
 fn request(cloud: &Cloud, prompt: &Prompt) -> Value {
@@ -45,7 +43,8 @@ fn request(cloud: &Cloud, prompt: &Prompt) -> Value {
     })
 }
 
-fn text_of(reply: &Reply) -> Result<String, Fault> {
+/// What the model said, as text.
+pub(super) fn text_of(reply: &Reply) -> Result<String, Fault> {
     let json: Value = reply.parsed()?;
     if json.get("stop_reason").and_then(Value::as_str) == Some("max_tokens") {
         return Err(reply.bad("cut off at its token limit"));
@@ -89,7 +88,7 @@ mod tests {
                 FaultKind::Rejected,
             ),
             (529, "", FaultKind::Busy),
-            (504, "", FaultKind::Unreachable),
+            (504, "", FaultKind::Timeout),
         ] {
             assert_eq!(read(status, body), Err(kind), "{status} {body}");
         }

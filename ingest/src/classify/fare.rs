@@ -13,8 +13,8 @@ const PATIENCE: u32 = 3;
 pub struct Fare {
     pub health: Health,
     last: Option<Fault>,
-    /// An answer came in this tick.
-    worked: bool,
+    /// How long the answers of this tick took.
+    took: Vec<Duration>,
 }
 
 /// What a person is told.
@@ -36,15 +36,19 @@ impl Fare {
         }
     }
 
-    /// Whether an answer came in this tick.
-    pub fn has_worked(&self) -> bool {
-        self.worked
+    /// How long an answer takes in this tick: the median, so that neither the first one, for which the
+    /// model had to be loaded, nor a slow item speaks for the others. `None` before the second.
+    pub fn typical(&self) -> Option<Duration> {
+        let mut took = self.took.clone();
+        took.sort_unstable();
+        let middle = took.len().checked_sub(1)? / 2;
+        took.get(middle).copied().filter(|_| took.len() > 1)
     }
 
     pub fn worked(&mut self, took: Duration) {
         self.health.failures = 0;
         self.last = None;
-        self.worked = true;
+        self.took.push(took);
         // Of the last five answers or so.
         let before = self.health.takes.unwrap_or(took);
         self.health.takes = Some((before * 4 + took) / 5);
@@ -58,7 +62,9 @@ impl Fare {
     /// The health to keep, and what is new of it.
     pub fn settle(mut self, now: Timestamp) -> (Health, Option<News>) {
         let news = match (self.health.trouble.take(), self.last) {
-            (Some((after, since)), None) if self.worked => Some(News::Works { since, after }),
+            (Some((after, since)), None) if !self.took.is_empty() => {
+                Some(News::Works { since, after })
+            }
             (None, Some(fault)) if is_told(&fault, self.health.failures) => {
                 self.health.trouble = Some((fault.to_string(), now));
                 Some(News::Trouble(fault.to_string()))
@@ -129,6 +135,23 @@ mod tests {
             assert_eq!(tick(&mut health, &[FaultKind::Busy, FaultKind::Busy]), None);
             assert_eq!(tick(&mut health, &[]), None);
         }
+    }
+
+    #[test]
+    fn neither_the_first_answer_nor_a_slow_one_speaks_for_a_tick() {
+        let typical = |seconds: &[u64]| {
+            let mut fare = Fare::default();
+            for seconds in seconds {
+                fare.worked(Duration::from_secs(*seconds));
+            }
+            fare.typical().map(|takes| takes.as_secs())
+        };
+        assert_eq!(typical(&[]), None);
+        assert_eq!(typical(&[60]), None);
+        assert_eq!(typical(&[60, 2]), Some(2));
+        assert_eq!(typical(&[60, 2, 3]), Some(3));
+        assert_eq!(typical(&[2, 2, 60, 2, 50]), Some(2));
+        assert_eq!(typical(&[40, 41, 39]), Some(40));
     }
 
     #[test]

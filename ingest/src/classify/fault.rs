@@ -7,18 +7,28 @@ use std::fmt::{self, Display};
 /// One cause decides who is asked next, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// Refused, no route, no such name, or a gateway with nobody behind it.
+    /// Refused, no route, no such name; when probed, also a gateway with nobody behind it.
     Unreachable,
     /// It is there and did not answer in time: slow, or still loading.
     Timeout,
     /// It is there and has no such model: a person must load it.
     ModelMissing,
-    /// It is there and has no time for us, or has just stumbled.
+    /// It is there and has no time for us.
     Busy,
-    /// It answered, but not what was asked for.
+    /// It broke over the question, and may be whole again for the next one.
+    Stumbled,
+    /// It answered, but not what was asked for, or cannot take this question.
     BadOutput,
     /// It will not answer: a wrong key, address or request.
     Rejected,
+}
+
+impl FaultKind {
+    /// Whether the item may be to blame, and another one be answered: it loops over this one, breaks
+    /// over it, or its filter wants none of it. Anything else would meet every item.
+    pub fn may_be_the_item(self) -> bool {
+        matches!(self, Self::Timeout | Self::Stumbled | Self::BadOutput)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +46,8 @@ impl Fault {
         }
     }
 
-    /// Of an answer whose status is not 200. A gateway answers 502 and 504 in place of a model; a page
-    /// or a redirect comes from something that is none.
+    /// Of an answer whose status is not 200. A gateway answers 502 and 504 in place of a model that broke
+    /// or is slow; a page or a redirect comes from something that is none.
     pub(super) fn of_status(status: u16, body: &[u8]) -> Self {
         let said = said(body);
         Self::new(kind_of(status, &said), format!("HTTP {status}: {said}"))
@@ -51,6 +61,7 @@ impl Display for Fault {
             FaultKind::Timeout => "does not answer in time",
             FaultKind::ModelMissing => "does not have the model",
             FaultKind::Busy => "is busy",
+            FaultKind::Stumbled => "stumbles",
             FaultKind::BadOutput => "gives answers of no use",
             FaultKind::Rejected => "refuses to answer",
         };
@@ -85,9 +96,11 @@ pub(super) fn kind_of(status: u16, said: &str) -> FaultKind {
     match status {
         200..=299 => FaultKind::BadOutput,
         400..=599 if names_no_model => FaultKind::ModelMissing,
-        502 | 504 => FaultKind::Unreachable,
-        408 => FaultKind::Timeout,
-        429 | 500 | 503 | 529 => FaultKind::Busy,
+        408 | 504 => FaultKind::Timeout,
+        // Too long, withheld by a filter, or in a form that it does not know.
+        400 | 413 | 422 => FaultKind::BadOutput,
+        429 | 503 | 529 => FaultKind::Busy,
+        500 | 502 => FaultKind::Stumbled,
         _ => FaultKind::Rejected,
     }
 }
@@ -98,7 +111,7 @@ mod tests {
 
     #[test]
     fn every_answer_has_its_cause() {
-        use FaultKind::{Busy, ModelMissing, Rejected, Timeout, Unreachable};
+        use FaultKind::{BadOutput, Busy, ModelMissing, Rejected, Stumbled, Timeout};
         for (status, body, kind) in [
             (
                 404,
@@ -130,7 +143,7 @@ mod tests {
             (
                 500,
                 r#"{"error":"llama runner process has terminated: signal: killed"}"#,
-                Busy,
+                Stumbled,
             ),
             (
                 429,
@@ -142,15 +155,17 @@ mod tests {
                 r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
                 Busy,
             ),
-            (502, "<html>Bad Gateway</html>", Unreachable),
-            (504, "", Unreachable),
+            (502, "<html>Bad Gateway</html>", Stumbled),
+            (504, "", Timeout),
             (408, "", Timeout),
             (
                 401,
                 r#"{"error":{"message":"Incorrect API key provided"}}"#,
                 Rejected,
             ),
-            (400, r#"{"error":"invalid format"}"#, Rejected),
+            (400, r#"{"error":"invalid format"}"#, BadOutput),
+            (400, r#"{"error":{"code":"content_filter"}}"#, BadOutput),
+            (413, "", BadOutput),
             (302, "", Rejected),
         ] {
             assert_eq!(

@@ -40,16 +40,11 @@ struct Opinion {
 }
 
 /// Judges an entry by rules alone: the first rule that matches, then the floor, then the built-in
-/// lists.
+/// lists; and says what of it a model may decide in their place.
 ///
 /// The floor (known to be exploited, CVSS of 9 and more) beats a rule that drops or lowers, unless
 /// that rule says otherwise. A rule's category always stands. Rules that panic cost a look of a
 /// person, never a tick.
-pub fn judge(entry: &Entry, feed: &FeedFacts, rules: &[Rule]) -> Verdict {
-    rule(entry, feed, rules).verdict
-}
-
-/// The same, and what of it a model may decide in their place.
 pub fn rule(entry: &Entry, feed: &FeedFacts, rules: &[Rule]) -> Ruling {
     or_by_a_person(entry, || by_rules(entry, feed, rules))
 }

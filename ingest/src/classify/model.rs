@@ -2,16 +2,13 @@
 
 use super::answer::{self, Answer};
 use super::fault::{Fault, FaultKind};
-use super::ollama::Ollama;
+use super::ollama::{self, Ollama};
 use super::prompt::Prompt;
-use super::wire::Wire;
+use super::wire::{Reply, Wire};
 use super::{anthropic, openai};
-use shared::config::{Classify, Cloud, CloudApi};
+use shared::config::{Classify, Cloud, CloudApi, Secret};
 use shared::model::Judge;
 use std::time::Duration;
-
-/// For one answer of the cloud.
-const CLOUD_LIMIT: Duration = Duration::from_secs(30);
 
 /// Whom to ask.
 #[derive(Clone, Debug)]
@@ -28,6 +25,14 @@ pub struct OllamaModel(Ollama);
 pub struct CloudModel {
     wire: Wire,
     pub settings: Cloud,
+}
+
+/// In whose form an answer comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    Ollama,
+    OpenAi,
+    Anthropic,
 }
 
 /// What a configuration names; without both, nobody is asked.
@@ -92,7 +97,7 @@ impl Model {
     pub fn limit(&self) -> Duration {
         match self {
             Self::Ollama(OllamaModel(ollama)) => ollama.settings.timeout,
-            Self::OpenAi(_) | Self::Anthropic(_) => CLOUD_LIMIT,
+            Self::OpenAi(cloud) | Self::Anthropic(cloud) => cloud.settings.timeout,
         }
     }
 
@@ -117,20 +122,20 @@ impl Model {
 
     /// Asks, and reads the answer.
     pub async fn ask(&self, prompt: &Prompt, limit: Duration) -> Result<Answer, Fault> {
-        let text = match self {
-            Self::Ollama(OllamaModel(ollama)) => ollama.ask(prompt, limit).await?,
-            Self::OpenAi(cloud) | Self::Anthropic(cloud) => {
-                let CloudModel { wire, settings } = cloud;
-                let key = settings.key.resolve();
-                let key = key.map_err(|problem| Fault::new(FaultKind::Rejected, problem))?;
-                if matches!(self, Self::OpenAi(_)) {
-                    openai::ask(wire, settings, &key, prompt, limit).await?
-                } else {
-                    anthropic::ask(wire, settings, &key, prompt, limit).await?
-                }
+        let (api, reply) = match self {
+            Self::Ollama(OllamaModel(ollama)) => (Api::Ollama, ollama.ask(prompt, limit).await?),
+            Self::OpenAi(CloudModel { wire, settings }) => {
+                let key = key(settings)?;
+                let reply = openai::ask(wire, settings, &key, prompt, limit).await?;
+                (Api::OpenAi, reply)
+            }
+            Self::Anthropic(CloudModel { wire, settings }) => {
+                let key = key(settings)?;
+                let reply = anthropic::ask(wire, settings, &key, prompt, limit).await?;
+                (Api::Anthropic, reply)
             }
         };
-        answer::parse(&text)
+        api.read(&reply)
     }
 
     /// Loads the model into memory and waits until it is there.
@@ -148,4 +153,29 @@ impl Model {
             Self::OpenAi(_) | Self::Anthropic(_) => Ok(()),
         }
     }
+}
+
+impl Api {
+    /// From the body of a reply, whatever is in it, to an answer.
+    ///
+    /// # Errors
+    /// Why it cannot be used, told from the status and the server's own words.
+    pub fn answer(self, status: u16, body: &[u8]) -> Result<Answer, Fault> {
+        let body = body.to_vec();
+        self.read(&Reply { status, body })
+    }
+
+    fn read(self, reply: &Reply) -> Result<Answer, Fault> {
+        let text = match self {
+            Self::Ollama => ollama::text_of(reply),
+            Self::OpenAi => openai::text_of(reply),
+            Self::Anthropic => anthropic::text_of(reply),
+        };
+        answer::parse(&text?)
+    }
+}
+
+fn key(settings: &Cloud) -> Result<Secret, Fault> {
+    let key = settings.key.resolve();
+    key.map_err(|problem| Fault::new(FaultKind::Rejected, problem))
 }

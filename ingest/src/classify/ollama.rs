@@ -35,24 +35,28 @@ impl Ollama {
     /// Its version.
     ///
     /// # Errors
-    /// `Unreachable`, also when the answer does not come in time; anything else says that it is there.
+    /// `Unreachable`, also when no answer comes in time, or a gateway's; anything else says that it is there.
     pub(super) async fn probe(&self) -> Result<String, Fault> {
+        let nobody = |fault: Fault| Fault {
+            kind: FaultKind::Unreachable,
+            ..fault
+        };
         let reply = self.wire.get(&self.url("api/version")?, PROBE).await;
         let reply = reply.map_err(|fault| match fault.kind {
-            FaultKind::Timeout => Fault {
-                kind: FaultKind::Unreachable,
-                ..fault
-            },
+            FaultKind::Timeout | FaultKind::Stumbled => nobody(fault),
             _ => fault,
         })?;
+        // A gateway, and nobody behind it.
+        if matches!(reply.status, 502 | 504) {
+            return Err(nobody(Fault::of_status(reply.status, &reply.body)));
+        }
         let version: Value = reply.parsed()?;
         let version = version.get("version").and_then(Value::as_str);
         let none = || Fault::new(FaultKind::Rejected, "it answers, but names no version");
         version.map(str::to_owned).ok_or_else(none)
     }
 
-    /// What the model says to `prompt`, as text.
-    pub(super) async fn ask(&self, prompt: &Prompt, limit: Duration) -> Result<String, Fault> {
+    pub(super) async fn ask(&self, prompt: &Prompt, limit: Duration) -> Result<Reply, Fault> {
         let messages = vec![
             ChatMessage::system(prompt.system.clone()),
             ChatMessage::user(prompt.user.clone()),
@@ -69,8 +73,7 @@ impl Ollama {
                     .temperature(0.0)
                     .seed(1),
             );
-        let reply = self.post("api/chat", &json!(request), limit).await?;
-        text_of(&reply)
+        self.post("api/chat", &json!(request), limit).await
     }
 
     /// Loads the model into memory, and waits until it is there.
@@ -114,7 +117,8 @@ struct Said {
     done_reason: Option<String>,
 }
 
-fn text_of(reply: &Reply) -> Result<String, Fault> {
+/// What the model said, as text.
+pub(super) fn text_of(reply: &Reply) -> Result<String, Fault> {
     let said: Said = reply.parsed()?;
     let counted = said.response.final_data.as_ref();
     let is_cut = said.done_reason.as_deref() == Some("length")

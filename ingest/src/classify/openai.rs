@@ -17,14 +17,12 @@ pub(super) async fn ask(
     key: &Secret,
     prompt: &Prompt,
     limit: Duration,
-) -> Result<String, Fault> {
+) -> Result<Reply, Fault> {
     let url = cloud.url.join("chat/completions");
     let url = url.map_err(|error| Fault::new(FaultKind::Rejected, error))?;
     let headers = [Header::Key("authorization", "Bearer ", key)];
-    let reply = wire
-        .post(&url, &headers, &request(cloud, prompt), limit)
-        .await?;
-    text_of(&reply)
+    wire.post(&url, &headers, &request(cloud, prompt), limit)
+        .await
 }
 
 fn request(cloud: &Cloud, prompt: &Prompt) -> Value {
@@ -42,7 +40,8 @@ fn request(cloud: &Cloud, prompt: &Prompt) -> Value {
     })
 }
 
-fn text_of(reply: &Reply) -> Result<String, Fault> {
+/// What the model said, as text.
+pub(super) fn text_of(reply: &Reply) -> Result<String, Fault> {
     let json: Value = reply.parsed()?;
     let choice = json.pointer("/choices/0");
     let choice = choice.ok_or_else(|| reply.bad("no choice in the answer"))?;
@@ -84,7 +83,7 @@ mod tests {
             (200, "<html>".to_owned(), FaultKind::BadOutput),
             (401, String::new(), FaultKind::Rejected),
             (429, String::new(), FaultKind::Busy),
-            (502, String::new(), FaultKind::Unreachable),
+            (502, String::new(), FaultKind::Stumbled),
         ] {
             assert_eq!(read(status, &body), Err(kind), "{status} {body}");
         }

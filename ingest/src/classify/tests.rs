@@ -4,6 +4,10 @@ use super::*;
 use regex::Regex;
 use shared::config::Match;
 
+fn judge(entry: &Entry, feed: &FeedFacts, rules: &[Rule]) -> Verdict {
+    rule(entry, feed, rules).verdict
+}
+
 fn entry(title: &str) -> Entry {
     Entry {
         title: title.to_owned(),

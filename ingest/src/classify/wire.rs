@@ -135,14 +135,17 @@ async fn read(request: RequestBuilder) -> Result<Reply, Fault> {
     Ok(Reply::new(status, body))
 }
 
-/// A connect time-out is a time-out too, but nobody is there.
+/// A connect time-out is a time-out too, but nobody is there. One that took the question and hung up
+/// was there.
 fn before_the_answer(error: reqwest::Error) -> Fault {
-    let kind = if !error.is_connect() && error.is_timeout() {
+    let kind = if error.is_connect() {
+        FaultKind::Unreachable
+    } else if error.is_timeout() {
         FaultKind::Timeout
     } else if error.is_builder() {
         FaultKind::Rejected
     } else {
-        FaultKind::Unreachable
+        FaultKind::Stumbled
     };
     Fault::new(kind, chain(error))
 }

@@ -38,6 +38,13 @@ impl Default for Classify {
     }
 }
 
+impl Classify {
+    /// Whether there is a model that may be asked about a source; `cloud`: the source allows that one.
+    pub fn asks_about(&self, cloud: bool) -> bool {
+        self.ollama.is_some() || (self.cloud.is_some() && cloud)
+    }
+}
+
 /// `[classify.ollama]`: a model on a machine of the user's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ollama {
@@ -60,6 +67,8 @@ pub struct Cloud {
     pub url: Url,
     pub model: String,
     pub key: SecretFile,
+    /// For one answer, 30 s by default; shorter than the tick's deadline.
+    pub timeout: Duration,
     /// Requests in a day (UTC), 1 to 100,000; 200 by default.
     pub daily_limit: u32,
 }
@@ -115,37 +124,22 @@ pub(super) fn read(root: &mut Section<'_>, ingest: &Ingest, around: &Surrounding
             .and_then(|section| read_ollama(section, ingest)),
         cloud: section
             .section("cloud", "[classify.cloud]")
-            .and_then(|section| read_cloud(section, around)),
+            .and_then(|section| read_cloud(section, ingest, around)),
     };
     section.finish();
     classify
 }
 
 fn read_ollama(mut section: Section<'_>, ingest: &Ingest) -> Option<Ollama> {
-    let known = section.problems();
     let url = if section.has("url") {
         section.get("url", |value| address(value, "http://127.0.0.1:11434"))
     } else {
         Url::parse("http://127.0.0.1:11434").ok()
     };
     let model = section.get("model", text);
-    let timeout = section.get("timeout", duration(Duration::from_secs(1)..=DAY));
+    let timeout = timeout(&mut section, "classify.ollama.timeout", MINUTE, ingest);
     let keep_alive = section.get("keep_alive", duration(MINUTE..=DAY));
     let concurrency = section.get("concurrency", whole_number(1..=8));
-    let sound = section.problems() == known;
-    // Half of a short deadline: a tick shall come to an answer.
-    let timeout = timeout.unwrap_or_else(|| MINUTE.min(ingest.deadline / 2));
-    if sound && timeout >= ingest.deadline {
-        let (timeout, deadline) = (
-            humantime::format_duration(timeout),
-            humantime::format_duration(ingest.deadline),
-        );
-        let what = format!(
-            "one answer may take {timeout} and a whole tick {deadline}; make \
-             classify.ollama.timeout shorter than ingest.deadline"
-        );
-        section.refuse("timeout", what);
-    }
     section.finish();
     Some(Ollama {
         url: url?,
@@ -156,7 +150,29 @@ fn read_ollama(mut section: Section<'_>, ingest: &Ingest) -> Option<Ollama> {
     })
 }
 
-fn read_cloud(mut section: Section<'_>, around: &Surroundings<'_>) -> Option<Cloud> {
+/// Half of a short deadline by default: a tick shall come to an answer.
+fn timeout(section: &mut Section<'_>, key: &str, default: Duration, ingest: &Ingest) -> Duration {
+    let deadline = ingest.deadline;
+    let given = section.get("timeout", duration(Duration::from_secs(1)..=DAY));
+    if let Some(timeout) = given.filter(|timeout| *timeout >= deadline) {
+        let (timeout, deadline) = (
+            humantime::format_duration(timeout),
+            humantime::format_duration(deadline),
+        );
+        let what = format!(
+            "one answer may take {timeout} and a whole tick {deadline}; make {key} shorter than \
+             ingest.deadline"
+        );
+        section.refuse("timeout", what);
+    }
+    given.unwrap_or_else(|| default.min(deadline / 2))
+}
+
+fn read_cloud(
+    mut section: Section<'_>,
+    ingest: &Ingest,
+    around: &Surroundings<'_>,
+) -> Option<Cloud> {
     let missing = "is missing; write \"openai\" (any compatible endpoint) or \"anthropic\"";
     let api = section.need("api", missing, one_of("api", &CloudApi::ALL));
     let missing = "is missing; write the endpoint without its last word, such as \"https://llm.example.net/v1\"";
@@ -168,6 +184,7 @@ fn read_cloud(mut section: Section<'_>, around: &Surroundings<'_>) -> Option<Clo
         section.refuse("key_file", missing);
     }
     let key = secret::read(&mut section, "key_file", Program::Ingest, around);
+    let timeout = timeout(&mut section, "classify.cloud.timeout", MINUTE / 2, ingest);
     let daily_limit = section.get("daily_limit", whole_number(1..=100_000));
     section.finish();
     Some(Cloud {
@@ -175,6 +192,7 @@ fn read_cloud(mut section: Section<'_>, around: &Surroundings<'_>) -> Option<Clo
         url: url?,
         model: model?,
         key: key?,
+        timeout,
         daily_limit: daily_limit.map_or(200, |limit| u32::try_from(limit).unwrap_or(u32::MAX)),
     })
 }

@@ -116,7 +116,7 @@ pub fn forget(db: &Db, now: Timestamp) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// How many answers to this item could not be used.
+/// How often this item was asked about in vain.
 pub fn unusable(db: &Db, item_id: i64) -> Result<u32, StoreError> {
     const UNUSABLE: &str = "SELECT answers FROM unusable WHERE item_id=:item";
     let found = db
@@ -126,7 +126,7 @@ pub fn unusable(db: &Db, item_id: i64) -> Result<u32, StoreError> {
     Ok(found.unwrap_or_default())
 }
 
-/// One more could not.
+/// Once more.
 pub fn was_unusable(db: &Db, item_id: i64) -> Result<(), StoreError> {
     const WAS: &str = "\
 INSERT INTO unusable(item_id,answers) VALUES(:item,1) ON CONFLICT(item_id) DO UPDATE SET answers=answers+1";
