@@ -192,7 +192,11 @@ fn warm_loads_the_model_and_says_so() {
 fn a_dry_run_asks_no_model_and_says_so() {
     let ollama = ModelServer::saying(verdict("high", ""));
     let room = Room::new(&room::ollama(&ollama));
-    room.publish(&["Quiet news", "More news", "Actively exploited flaw in Quillmark"]);
+    room.publish(&[
+        "Quiet news",
+        "More news",
+        "Actively exploited flaw in Quillmark",
+    ]);
     let (exit, said) = room.command(&["--dry-run"]);
     assert_eq!(exit, Ok(Exit::Success));
     let words = "3 judged: 1 critical, 2 normal; by the rules alone: a tick would ask a model about 2 of them";
