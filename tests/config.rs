@@ -179,6 +179,7 @@ fn the_example_is_taken_with_every_commented_key_too() {
     assert_eq!(ollama.keep_alive, Duration::from_mins(30));
     let cloud = config.classify.cloud.as_ref().unwrap();
     assert_eq!((cloud.api, cloud.daily_limit), (CloudApi::OpenAi, 200));
+    assert_eq!(cloud.timeout, Duration::from_secs(30));
     assert_eq!(cloud.url.as_str(), "https://llm.example.net/v1/");
     let ChannelKind::Telegram(telegram) = &config.channels[0].kind else {
         panic!("not {:?}", config.channels[0]);

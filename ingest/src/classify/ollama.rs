@@ -70,8 +70,8 @@ impl Ollama {
                 ModelOptions::default()
                     .num_ctx(CONTEXT)
                     .num_predict(MOST_TOKENS.into())
-                    .temperature(0.0)
-                    .seed(1),
+                    .temperature(prompt.temperature)
+                    .seed(prompt.seed.cast_signed()),
             );
         self.post("api/chat", &json!(request), limit).await
     }

@@ -32,7 +32,7 @@ fn request(cloud: &Cloud, prompt: &Prompt) -> Value {
             {"role": "system", "content": prompt.system},
             {"role": "user", "content": prompt.user},
         ],
-        "temperature": 0,
+        "temperature": prompt.temperature,
         "max_tokens": MOST_TOKENS,
         "response_format": {"type": "json_schema", "json_schema": {
             "name": "verdict", "strict": true, "schema": answer::schema(),

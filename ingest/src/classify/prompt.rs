@@ -15,18 +15,24 @@ pub const VERSION: u32 = 1;
 const TEXT_LIMITS: [usize; 3] = [2000, 600, 0];
 const TITLE_LIMIT: usize = 300;
 const SOURCE_LIMIT: usize = 80;
-/// Answers that were no use until the least text is reached.
-pub const SHORTEST: u32 = 2;
+/// After so many questions in vain, with the least text, only chance can change an answer.
+const SHORTEST: u32 = 2;
+/// How much of it then.
+const WARM: f32 = 0.75;
 
 /// One question.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
     pub system: String,
     pub user: String,
+    /// 0: always the same answer.
+    pub temperature: f32,
+    /// Another one, another answer, where there is a temperature.
+    pub seed: u32,
 }
 
 impl Prompt {
-    /// About `entry` from `source`, after so many answers to it that were no use.
+    /// About `entry` from `source`, after so many questions in vain.
     pub fn about(classify: &Classify, entry: &Entry, source: &str, unusable: u32) -> Self {
         let step = usize::try_from(unusable).unwrap_or(usize::MAX);
         let limit = TEXT_LIMITS.get(step).copied().unwrap_or_default();
@@ -38,6 +44,8 @@ impl Prompt {
         Self {
             system: system(classify),
             user: user(&item),
+            temperature: if unusable > SHORTEST { WARM } else { 0.0 },
+            seed: unusable,
         }
     }
 
@@ -47,6 +55,8 @@ impl Prompt {
         Self {
             system: system(classify),
             user: user(&item),
+            temperature: 0.0,
+            seed: 0,
         }
     }
 
@@ -145,6 +155,17 @@ mod tests {
         assert!(lengths[1] > 600 && lengths[1] < 800, "{lengths:?}");
         assert!(lengths[2] < 200, "{lengths:?}");
         assert_eq!([lengths[3], lengths[4]], [lengths[2]; 2]);
+    }
+
+    /// The same request would be answered the same way.
+    #[test]
+    fn what_can_be_asked_no_shorter_is_asked_with_chance() {
+        let entry = entry("A title", "words");
+        let asked = [0, 1, 2, 3, 4].map(|tries| {
+            let prompt = about(&entry, tries);
+            (prompt.temperature, prompt.seed)
+        });
+        assert_eq!(asked, [(0.0, 0), (0.0, 1), (0.0, 2), (0.75, 3), (0.75, 4)]);
     }
 
     #[test]
