@@ -94,11 +94,10 @@ pub(super) fn kind_of(status: u16, said: &str) -> FaultKind {
             .iter()
             .any(|words| said.contains(words));
     match status {
-        200..=299 => FaultKind::BadOutput,
         400..=599 if names_no_model => FaultKind::ModelMissing,
         408 | 504 => FaultKind::Timeout,
-        // Too long, withheld by a filter, or in a form that it does not know.
-        400 | 413 | 422 => FaultKind::BadOutput,
+        // 400, 413, 422: too long, withheld by a filter, or in a form that it does not know.
+        200..=299 | 400 | 413 | 422 => FaultKind::BadOutput,
         429 | 503 | 529 => FaultKind::Busy,
         500 | 502 => FaultKind::Stumbled,
         _ => FaultKind::Rejected,

@@ -5,7 +5,7 @@ use regex::Regex;
 use shared::config::Match;
 
 fn judge(entry: &Entry, feed: &FeedFacts, rules: &[Rule]) -> Verdict {
-    rule(entry, feed, rules).verdict
+    super::rule(entry, feed, rules).verdict
 }
 
 fn entry(title: &str) -> Entry {
