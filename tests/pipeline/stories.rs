@@ -106,6 +106,19 @@ fn what_was_told_to_nobody_and_what_is_dated_ahead_tells_no_story() {
     );
 }
 
+/// One feed was read under a clock three hours ahead, the other after somebody had set it right.
+#[test]
+fn a_clock_that_was_hours_ahead_makes_no_story_told_twice() {
+    let room = two();
+    let (clock, ahead) = (&room.world.clock, Duration::from_secs(3 * 3_600));
+    clock.turn_to(clock.now() + ahead);
+    bring(&room, &[("/a", "1", TELLING)]);
+    clock.turn_to(clock.now().minus(ahead));
+    bring(&room, &[("/b", "2", TELLING)]);
+    assert_eq!(room.alerted(), TELLING);
+    assert_eq!(room.world.ask(ALSO), "1 Example news");
+}
+
 #[test]
 fn another_id_another_version_or_the_same_few_words_are_another_story() {
     for (one, other) in [

@@ -11,8 +11,9 @@ use std::time::Duration;
 const WEEK: Duration = Duration::from_hours(7 * 24);
 /// A title does for so long.
 const DAY: Duration = Duration::from_hours(24);
-/// An alert that another clock has dated later than this tells no story.
-const AHEAD: Duration = Duration::from_mins(5);
+/// An alert that another clock has dated later than this tells no story: it would for as long. Bad time
+/// servers are wrong by hours.
+const AHEAD: Duration = DAY;
 
 /// By what an item may be known to tell a story that was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
