@@ -84,9 +84,12 @@ fn as_many_questions_are_on_their_way_as_the_configuration_allows() {
     for (keys, at_once) in [("", 1), ("concurrency = 2\n", 2)] {
         let ollama = ModelServer::saying(Say::Reply(Reply::hang()));
         let room = Room::new(&format!("{}{keys}", room::ollama(&ollama)));
-        room.publish(&["One", "Two", "Three"]);
+        room.publish(&["One", "Two", "Three", "Four", "Five"]);
         let (report, _) = room.tick_skipping(|| asked(&ollama) == at_once);
-        assert_eq!((report.pending, asked(&ollama)), (3, at_once));
+        assert_eq!(report.pending, 5);
+        // Two rounds fit into a tick; time is skipped, so not all of the second has arrived.
+        let arrived = asked(&ollama);
+        assert!((at_once..=2 * at_once).contains(&arrived), "{arrived}");
     }
 }
 
