@@ -60,6 +60,35 @@ fn a_feed_that_fails_is_told_after_an_hour_once_and_its_return_too() {
 }
 
 #[test]
+fn a_feed_that_is_asked_once_a_day_is_told_after_a_day_without_success() {
+    let desk = desk(&["/a"]);
+    let daily = desk.server.url("/daily");
+    let daily = format!("[[feed]]\nurl = \"{daily}\"\nname = \"Daily\"\ninterval = \"24h\"\n");
+    desk.configure(&["/a"], &daily);
+    desk.server.set("/daily", Reply::status(503));
+    for _ in 0..23 {
+        desk.tick();
+        desk.world.advance(58 * MINUTE);
+    }
+    assert_eq!(told(&desk), Vec::<String>::new(), "not within the day");
+    for _ in 0..30 {
+        desk.tick();
+        desk.world.advance(58 * MINUTE);
+    }
+    assert_eq!(told(&desk), ["The feed Daily cannot be read for 1 d"]);
+    desk.show("/daily", &[("old", "Heron 1.0 is out")]);
+    for _ in 0..3 {
+        desk.tick();
+        desk.world.advance(DAY);
+    }
+    assert_eq!(
+        told(&desk)[1],
+        "1 new feed, 1 item known: alerts begin with what is new from now on"
+    );
+    assert_eq!(told(&desk)[2..], ["The feed Daily can be read again"]);
+}
+
+#[test]
 fn when_no_feed_can_be_read_that_is_one_notice() {
     let desk = desk(&["/a", "/b", "/c"]);
     for path in ["/a", "/b", "/c"] {

@@ -3,7 +3,7 @@
 
 use crate::enqueue::notices;
 use crate::fetch::shown;
-use crate::trouble::{self, RHYTHM_ITEMS, Telling};
+use crate::trouble::{self, RHYTHM_DAYS, Telling};
 use shared::config::{Config, Feed};
 use shared::model::{Alert, Severity, Timestamp};
 use shared::policy::text::{one_line, shorten, span};
@@ -75,7 +75,7 @@ fn collect(
         };
         let mut tellings = trouble::tellings(&feed, now);
         if let Some(since) = trouble::silent_since(&feed, watched.quiet_after, now) {
-            let arrivals = health::arrivals(db, feed.id, RHYTHM_ITEMS)?;
+            let arrivals = health::arrivals(db, feed.id, RHYTHM_DAYS)?;
             tellings.extend(trouble::quiet(since, &arrivals, watched.quiet_after, now));
         }
         let named = watched.name.clone().or_else(|| feed.title.clone());
@@ -89,7 +89,7 @@ fn collect(
     let is_failure = |one: &About| one.telling.what == Told::Failing;
     if !news
         .iter()
-        .any(|one| is_failure(one) && trouble::is_confirmed(&one.feed))
+        .any(|one| is_failure(one) && trouble::is_confirmed(&one.feed, now))
     {
         news.retain(|one| !is_failure(one));
     }
@@ -179,9 +179,12 @@ fn detail(one: &About) -> String {
     let error = one.feed.last_error.as_deref().unwrap_or_default();
     match one.telling.what {
         Told::Failing => format!(
-            "{} It failed {} times in a row, and is tried again and again.",
+            "{} It failed {}, and is tried again and again.",
             ended(error),
-            one.feed.failures
+            match one.feed.failures {
+                1 => "once".to_owned(),
+                times => format!("{times} times in a row"),
+            }
         ),
         Told::Gone => "It answered 410. It is asked once a week from now on; `watchalert-ingest feeds resume` asks at once, and removing it from the configuration ends it.".to_owned(),
         Told::Quiet => "It can be read, and shows nothing new: longer than quiet_after, and than its own rhythm. Perhaps it has moved.".to_owned(),

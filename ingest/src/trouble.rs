@@ -8,12 +8,17 @@ use std::time::Duration;
 /// A failure is told when it has lasted so long and come so often.
 pub const FAILING_FOR: Duration = Duration::from_hours(1);
 pub const FAILING_TIMES: u32 = 3;
-/// A pause twice as long as the longest one between the newest items is out of the feed's rhythm.
+/// Without one success for so long it is told, however few the tries were: some feeds are asked
+/// once a day, and some servers want to be left alone for as long.
+pub const DEAD_AFTER: Duration = Duration::from_hours(24);
+/// A pause twice as long as those that the feed is used to is out of its rhythm.
 const RHYTHM: u32 = 2;
+/// Of at least so many pauses the longest is an exception: a holiday, an outage.
+const PAUSES: usize = 5;
 /// However slow the rhythm: after that, quiet is told.
 const LONGEST_PATIENCE: Duration = Duration::from_hours(3 * 366 * 24);
-/// So many of the newest items show the rhythm.
-pub const RHYTHM_ITEMS: u32 = 20;
+/// So many of the last days with news show the rhythm.
+pub const RHYTHM_DAYS: u32 = 20;
 
 /// Something to tell of one feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,19 +55,27 @@ fn of_fetches(feed: &Health, now: Timestamp) -> Option<Telling> {
     }
     let since = feed.failing_since?;
     let is_lasting = feed.failures >= FAILING_TIMES && now.since(since) >= FAILING_FOR;
+    let is_lasting = is_lasting || is_dead(feed, now);
     match feed.failing_told_at {
         None if is_lasting => telling(Told::Failing, since),
         _ => None,
     }
 }
 
-/// A failure may be over and not yet known to be: it is told when a try after that hour failed too.
-/// Others that fail for as long are told with it, for they may have one cause.
-pub fn is_confirmed(feed: &Health) -> bool {
-    match (feed.failing_since, feed.attempted_at) {
+fn is_dead(feed: &Health, now: Timestamp) -> bool {
+    let since = feed.failing_since;
+    feed.failures > 0 && since.is_some_and(|since| now.since(since) >= DEAD_AFTER)
+}
+
+/// A failure may be over and not yet known to be: it is told when a try after that hour failed too,
+/// or when there was no success for a day. Others that fail for an hour are told with it, for they
+/// may have one cause.
+pub fn is_confirmed(feed: &Health, now: Timestamp) -> bool {
+    let has_failed_again = match (feed.failing_since, feed.attempted_at) {
         (Some(since), Some(last)) => last.since(since) >= FAILING_FOR,
         _ => false,
-    }
+    };
+    has_failed_again || is_dead(feed, now)
 }
 
 fn of_names(feed: &Health) -> Option<Telling> {
@@ -94,7 +107,7 @@ pub fn silent_since(feed: &Health, quiet_after: Duration, now: Timestamp) -> Opt
 }
 
 /// Whether a feed that is silent since then is quiet for longer than it ever was, judged by when
-/// its newest items came, in any order.
+/// its newest items came, a day each, in any order.
 pub fn quiet(
     since: Timestamp,
     arrivals: &[Timestamp],
@@ -108,19 +121,22 @@ pub fn quiet(
     })
 }
 
-/// How long a feed may bring nothing new: `quiet_after`, but at least twice the longest pause
-/// between its newest items, so that one which posts yearly is not nagged; at most three years,
-/// unless `quiet_after` is longer.
+/// How long a feed may bring nothing new: `quiet_after`, but at least twice the longest pause that it
+/// is used to, so that one which posts yearly is not nagged; at most three years, unless `quiet_after`
+/// is longer. Of many pauses the longest one is an exception, and the second longest counts.
 pub fn patience(arrivals: &[Timestamp], quiet_after: Duration) -> Duration {
     let mut arrivals = arrivals.to_vec();
     arrivals.sort_unstable();
     let later = arrivals.iter().skip(1);
-    let pauses = arrivals
-        .iter()
-        .zip(later)
-        .map(|(one, next)| next.since(*one));
-    let longest = pauses.max().unwrap_or_default();
-    longest
+    let mut pauses: Vec<Duration> = std::iter::zip(&arrivals, later)
+        .map(|(one, next)| next.since(*one))
+        .collect();
+    pauses.sort_unstable();
+    if pauses.len() >= PAUSES {
+        pauses.pop();
+    }
+    let usual = pauses.last().copied().unwrap_or_default();
+    usual
         .saturating_mul(RHYTHM)
         .min(LONGEST_PATIENCE)
         .max(quiet_after)
@@ -147,6 +163,15 @@ mod tests {
     /// A feed at a tick every two minutes, which is fetched when it is due and fails while `fails`:
     /// what is told, and after how many minutes.
     fn schedule(minutes: u64, fails: impl Fn(u64) -> bool) -> Vec<(u64, Told)> {
+        schedule_at(2 * MINUTE, minutes, fails)
+    }
+
+    /// The same for a feed with another interval.
+    fn schedule_at(
+        interval: Duration,
+        minutes: u64,
+        fails: impl Fn(u64) -> bool,
+    ) -> Vec<(u64, Told)> {
         let (mut feed, mut told, mut next) = (feed(), Vec::new(), 0);
         for minute in (0..minutes).step_by(2) {
             let now = START + MINUTE * u32::try_from(minute).unwrap();
@@ -160,10 +185,10 @@ mod tests {
             }
             if minute >= next {
                 feed.attempted_at = Some(now);
-                next = minute + backoff(2 * MINUTE, feed.failures).as_secs() / 60;
+                next = minute + backoff(interval, feed.failures).as_secs() / 60;
             }
             for telling in tellings(&feed, now) {
-                if telling.what == Told::Failing && !is_confirmed(&feed) {
+                if telling.what == Told::Failing && !is_confirmed(&feed, now) {
                     continue;
                 }
                 told.push((minute, telling.what));
@@ -195,6 +220,26 @@ mod tests {
                 told,
                 "{what}"
             );
+        }
+    }
+
+    #[test]
+    fn a_feed_without_a_success_for_a_day_is_told_however_few_its_tries_were() {
+        let hours = |hours: u32| 60 * MINUTE * hours;
+        let week = 7 * 24 * 60;
+        for (interval, ends, told) in [
+            (hours(6), u64::MAX, vec![(12 * 60, Told::Failing)]),
+            (hours(12), u64::MAX, vec![(24 * 60, Told::Failing)]),
+            (hours(24), u64::MAX, vec![(24 * 60, Told::Failing)]),
+            (
+                hours(72),
+                1,
+                vec![(24 * 60, Told::Failing), (72 * 60, Told::Works)],
+            ),
+            (hours(12), 60, vec![]),
+        ] {
+            let fails = |minute| minute < ends;
+            assert_eq!(schedule_at(interval, week, fails), told, "{interval:?}");
         }
     }
 
@@ -265,8 +310,37 @@ mod tests {
         assert_eq!(patience(&[START, START + DAY], 3_000 * DAY), 3_000 * DAY);
     }
 
+    #[test]
+    fn one_long_pause_is_an_exception_and_several_are_the_rhythm() {
+        let days = |days: &[u32]| -> Vec<Timestamp> {
+            days.iter().map(|day| START + DAY * *day).collect()
+        };
+        for (what, arrivals, patient_days) in [
+            ("daily, and a holiday", vec![0, 1, 2, 62, 63, 64, 65], 2),
+            ("weekly", vec![0, 7, 14, 21, 28, 35], 14),
+            ("weekly, one left out", vec![0, 7, 14, 28, 35, 42, 49], 14),
+            ("weekly, two left out", vec![0, 7, 21, 28, 42, 49, 56], 28),
+            (
+                "twice a year for some days",
+                vec![0, 1, 2, 180, 181, 360, 361],
+                358,
+            ),
+            ("too few to tell", vec![0, 1, 2, 62], 120),
+        ] {
+            assert_eq!(
+                patience(&days(&arrivals), DAY),
+                DAY * patient_days,
+                "{what}"
+            );
+        }
+    }
+
     /// The days on which quiet and its end are told over three years, for a feed with these posts.
     fn days_told(posts: &[u32]) -> Vec<(u32, Told)> {
+        days_told_after(MONTH, posts)
+    }
+
+    fn days_told_after(quiet_after: Duration, posts: &[u32]) -> Vec<(u32, Told)> {
         let (mut feed, mut told) = (feed(), Vec::new());
         let mut arrivals = vec![START.minus(2 * DAY), START.minus(DAY)];
         for day in 1..3 * 366 {
@@ -275,8 +349,8 @@ mod tests {
                 feed.new_item_at = Some(now);
                 arrivals.push(now);
             }
-            let silent = silent_since(&feed, MONTH, now);
-            let quiet = silent.and_then(|since| quiet(since, &arrivals, MONTH, now));
+            let silent = silent_since(&feed, quiet_after, now);
+            let quiet = silent.and_then(|since| quiet(since, &arrivals, quiet_after, now));
             for telling in tellings(&feed, now).into_iter().chain(quiet) {
                 told.push((day, telling.what));
                 feed.quiet_told_at = Some(now).filter(|_| telling.what == Told::Quiet);
@@ -301,6 +375,25 @@ mod tests {
             "the rhythm is not known yet"
         );
         assert_eq!(days_told(&yearly).len(), 2, "and then it is");
+    }
+
+    #[test]
+    fn a_weekly_feed_does_not_alarm_each_week_and_a_holiday_hides_no_silence() {
+        use Told::{Heard, Quiet};
+        let weekly: Vec<u32> = (1..157).map(|week| week * 7).collect();
+        let told = days_told_after(DAY, &weekly);
+        assert_eq!(
+            told,
+            [(2, Quiet), (7, Heard)],
+            "the rhythm is not known yet"
+        );
+        let mut daily: Vec<u32> = (1..200).collect();
+        daily.retain(|day| !(100..160).contains(day));
+        assert_eq!(
+            days_told(&daily),
+            [(129, Quiet), (160, Heard), (229, Quiet)],
+            "thirty days, not twice the holiday"
+        );
     }
 
     #[test]

@@ -109,7 +109,7 @@ pub fn failed(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     const FAILED: &str = "\
-UPDATE feed SET attempted_at=:now,failing_since=CASE WHEN failures=0 THEN :now ELSE failing_since END,
+UPDATE feed SET attempted_at=:now,failing_since=CASE WHEN failures=0 OR failing_since>:now THEN :now ELSE failing_since END,
        failures=failures+1,retry_at=:retry_at,last_error=:error WHERE id=:id";
     db.prepare_cached(FAILED)?.execute(named_params! {
         ":now": now.unix_seconds(), ":error": error, ":id": id,

@@ -58,13 +58,14 @@ pub fn counts(db: &Db) -> Result<HashMap<i64, i64>, StoreError> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// When the newest items of a feed came, the newest first, at most `limit`: as the feed dates them,
-/// but not later than they were first seen.
+/// When the newest items of a feed came, the last of each day (UTC), the newest first, at most `limit`
+/// days: as the feed dates them, but not later than they were first seen.
 pub fn arrivals(db: &Db, feed_id: i64, limit: u32) -> Result<Vec<Timestamp>, StoreError> {
     const ARRIVALS: &str = "\
-SELECT min(coalesce(published_at,first_seen_at),first_seen_at) AS at FROM
- (SELECT published_at,first_seen_at FROM item WHERE feed_id=:feed ORDER BY id DESC LIMIT 500)
- ORDER BY at DESC LIMIT :limit";
+SELECT max(at) AS at FROM
+ (SELECT min(coalesce(published_at,first_seen_at),first_seen_at) AS at FROM item
+   WHERE feed_id=:feed ORDER BY id DESC LIMIT 500)
+ GROUP BY CAST(at/86400 AS INTEGER) ORDER BY at DESC LIMIT :limit";
     let mut statement = db.prepare_cached(ARRIVALS)?;
     let rows = statement.query_map(named_params! {":feed": feed_id, ":limit": limit}, |row| {
         Ok(Timestamp::from_unix_seconds(row.get(0)?))
