@@ -197,6 +197,77 @@ fn the_list_tells_the_health_of_each_feed_the_worst_first() {
     assert_eq!(json[3]["items"], 1);
 }
 
+/// `/a` leaves the configuration for so many days, with a tick each day; `/b` stays.
+fn leaves(desk: &Desk, days: usize) {
+    desk.configure(&["/b"], "");
+    for _ in 0..days {
+        desk.tick();
+        desk.world.advance(DAY - 2 * MINUTE);
+    }
+}
+
+const OF_A: &str = "SELECT count(*) FROM item WHERE feed_id=1";
+const ALERTS: &str = "SELECT coalesce(group_concat(title,'|'),'') FROM alert";
+
+#[test]
+fn a_feed_that_comes_back_within_thirty_days_tells_only_what_is_new() {
+    let desk = desk(&["/a", "/b"]);
+    leaves(&desk, 28);
+    let said = desk.said(&["feeds"]);
+    assert!(
+        said.contains("not configured for 28 d: News of /a (http://127.0.0.1")
+            && said.contains("1 items, forgotten in 3 d"),
+        "{said}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&desk.said(&["feeds", "--json"])).expect("JSON");
+    assert_eq!(json[1]["health"], "left");
+    desk.configure(&["/a", "/b"], "");
+    desk.show("/a", &[("new", "Heron 1.1"), ("old", "Heron 1.0 is out")]);
+    ticks(&desk, 2);
+    assert_eq!(desk.world.ask(ALERTS), "Heron 1.1");
+    assert_eq!(desk.world.ask("SELECT count(left_at) FROM feed"), "0");
+    leaves(&desk, 20);
+    assert_eq!(desk.world.ask(OF_A), "2", "it is counted anew");
+}
+
+/// Two feeds, and what `/a` holds is forgotten in two ticks: this is after the first.
+fn half_forgotten() -> Desk {
+    let desk = Desk::new();
+    desk.configure(&["/a", "/b"], "");
+    let many: Vec<String> = (0..1_200).map(|n| format!("n{n}")).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|name| (name.as_str(), "Heron")).collect();
+    desk.show("/a", &many);
+    desk.show("/b", &many[..1]);
+    desk.tick();
+    leaves(&desk, 32);
+    assert_eq!(desk.world.ask(OF_A), "200", "a thousand with each tick");
+    desk
+}
+
+#[test]
+fn a_feed_that_comes_back_later_is_read_for_the_first_time() {
+    let desk = half_forgotten();
+    ticks(&desk, 1);
+    assert_eq!(desk.world.ask(OF_A), "0");
+    assert_eq!(desk.world.ask("SELECT group_concat(id) FROM feed"), "2");
+    assert!(!desk.said(&["feeds"]).contains("not configured"));
+    desk.configure(&["/a", "/b"], "");
+    ticks(&desk, 1);
+    assert_eq!(desk.world.ask(ALERTS), "");
+    let told = desk.notices().pop().expect("told");
+    assert!(told.starts_with("1 new feed, 1200 items known"), "{told}");
+}
+
+#[test]
+fn a_feed_that_comes_back_while_it_is_forgotten_floods_nobody() {
+    let desk = half_forgotten();
+    desk.configure(&["/a", "/b"], "");
+    ticks(&desk, 1);
+    assert_eq!(desk.world.ask(ALERTS), "");
+    assert_eq!(desk.world.ask(OF_A), "1200");
+}
+
 #[test]
 fn a_paused_feed_is_read_again_when_its_pause_ends_or_is_ended() {
     let desk = desk(&["/a", "/b"]);

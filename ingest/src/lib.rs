@@ -2,6 +2,7 @@
 //!
 //! `run` is the tick, a straight line, read like a table of contents.
 
+mod absence;
 pub mod allocator;
 pub mod args;
 mod asking;

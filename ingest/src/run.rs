@@ -1,6 +1,7 @@
 //! The tick, a straight line: heartbeat, schedule, judge what was left, gather and judge what each
 //! feed brings, let models judge what rules leave open, tell, heartbeat.
 
+use crate::absence;
 use crate::asking::{Judged, Waiting};
 use crate::classify;
 use crate::classify::facts::Facts;
@@ -90,6 +91,7 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
     tick.tell_of_models().await;
     tick.tell_what_was_seeded().await;
     tick.tell_of_feeds().await;
+    tick.forget_what_left().await;
     tick.report.pending = tick.pending().await;
     tick.report.took_seconds = start.elapsed().as_secs_f64();
     heartbeat::finished(&tick.store, &tick.report, tick.scene.clock.now()).await;
@@ -327,6 +329,15 @@ impl Tick {
             Err(error) => {
                 tracing::warn!("what happened to feeds is told by the next tick: {error}");
             }
+        }
+    }
+
+    async fn forget_what_left(&self) {
+        let (store, now) = (&self.store, self.scene.clock.now());
+        if let Err(error) = absence::keep(store, &self.scene.config, now).await {
+            tracing::warn!(
+                "feeds that left the configuration are seen to by the next tick: {error}"
+            );
         }
     }
 

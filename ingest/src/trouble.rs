@@ -323,7 +323,7 @@ mod tests {
             (
                 "twice a year for some days",
                 vec![0, 1, 2, 180, 181, 360, 361],
-                358,
+                356,
             ),
             ("too few to tell", vec![0, 1, 2, 62], 120),
         ] {

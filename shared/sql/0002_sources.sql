@@ -24,7 +24,9 @@ CREATE TABLE feed(
   location      TEXT,                          -- where it lives now, when it was seen to have moved for good
   moved_to      TEXT,                          -- where permanent redirects lead, not yet believed
   moved_since   REAL, moved_seen INTEGER NOT NULL DEFAULT 0,
-  last_error    TEXT
+  last_error    TEXT,
+  -- It is not in the configuration any more: since when, and a sum that no wrong clock lengthens, in seconds.
+  left_at       REAL, left_counted_at REAL, left_for REAL NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE item(
@@ -94,7 +96,7 @@ CREATE TABLE unusable(item_id INTEGER PRIMARY KEY REFERENCES item(id) ON DELETE 
 
 CREATE VIEW feeds AS
   SELECT id, coalesce(title,'') AS title, url,
-         CASE WHEN paused_at IS NOT NULL AND coalesce(paused_until>unixepoch(),1) THEN 'paused'
+         CASE WHEN left_at IS NOT NULL THEN 'left' WHEN paused_at IS NOT NULL AND coalesce(paused_until>unixepoch(),1) THEN 'paused'
               WHEN gone_at IS NOT NULL THEN 'gone' WHEN failures>0 THEN 'failing' WHEN succeeded_at IS NULL THEN 'new' ELSE 'ok' END AS health,
          datetime(succeeded_at,'unixepoch') AS last_success, datetime(new_item_at,'unixepoch') AS last_new,
          failures, last_error

@@ -1,9 +1,11 @@
 //! `feeds`: the sources, as a person looks at them and decides about them.
 
 use super::add::{self, Wanted};
+use super::left::{self, Left};
 use super::list::{self, Line};
 use super::{opml, public};
 use crate::args::Feeds;
+use serde_json::Value;
 use shared::Failure;
 use shared::config::opml::{read, write};
 use shared::config::{Config, Feed};
@@ -25,11 +27,12 @@ pub async fn run(
     let now = clock.now();
     match command {
         Feeds::List { json } => {
-            let lines = lines(config, now)?;
+            let (lines, left) = lines(config, now)?;
             Ok(if json {
-                writeln!(out, "{}", list::to_json(&lines, now))
+                let all = [list::to_json(&lines, now), left::to_json(&left)].concat();
+                writeln!(out, "{}", Value::from(all))
             } else {
-                list::print(&lines, now, out)
+                list::print(&lines, now, out).and_then(|()| left::print(&left, now, out))
             })
         }
         Feeds::Add {
@@ -57,7 +60,10 @@ pub async fn run(
                 let told = format!("{url} is a [[feed]] of the configuration: remove it there");
                 return Err(Failure::Usage(told));
             }
-            Ok(writeln!(out, "{url} is removed; its items stay known"))
+            Ok(writeln!(
+                out,
+                "{url} is removed; its items stay known for 30 days"
+            ))
         }
         Feeds::Pause { feed, how_long } => {
             let feed = named(config, &feed)?;
@@ -110,24 +116,21 @@ fn import(file: &Path, config: &Config, out: &mut dyn Write) -> Result<io::Resul
 }
 
 /// A database that is not there yet knows nothing, and that can be shown.
-fn lines(config: &Config, now: Timestamp) -> Result<Vec<Line>, Failure> {
+fn lines(config: &Config, now: Timestamp) -> Result<(Vec<Line>, Vec<Left>), Failure> {
     let viewer = match Viewer::open(&config.state_path) {
         Ok(viewer) => viewer,
         Err(StoreError::Missing(_)) => {
             let counts = std::collections::HashMap::new();
-            return Ok(list::lines(config, Vec::new(), Vec::new(), &counts, now));
+            let lines = list::lines(config, Vec::new(), Vec::new(), &counts, now);
+            return Ok((lines, Vec::new()));
         }
         Err(error) => return Err(error.into()),
     };
     let states = viewer.read(feeds::all)?;
     let counts = viewer.read(health::counts)?;
-    Ok(list::lines(
-        config,
-        states,
-        viewer.read(health::all)?,
-        &counts,
-        now,
-    ))
+    let health = viewer.read(health::all)?;
+    let left = left::of(config, &health, &counts);
+    Ok((list::lines(config, states, health, &counts, now), left))
 }
 
 /// Writes about one feed, which has its row from now on.

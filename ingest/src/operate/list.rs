@@ -191,7 +191,7 @@ fn sums(lines: &[Line], now: Timestamp) -> String {
     format!("{} {feeds}: {}", lines.len(), parts.join(", "))
 }
 
-pub(super) fn to_json(lines: &[Line], now: Timestamp) -> Value {
+pub(super) fn to_json(lines: &[Line], now: Timestamp) -> Vec<Value> {
     let seconds = |time: Option<Timestamp>| time.map(Timestamp::unix_seconds);
     lines
         .iter()

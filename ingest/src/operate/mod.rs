@@ -4,6 +4,7 @@ mod account;
 mod add;
 pub mod explain;
 pub mod feeds;
+mod left;
 mod list;
 mod opml;
 

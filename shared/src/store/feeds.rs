@@ -1,5 +1,6 @@
 //! What is remembered of each feed between two ticks.
 
+use super::absent::Absence;
 use super::{Db, StoreError, moves};
 use crate::model::{Prints, Timestamp, Validators};
 use rusqlite::{Row, named_params};
@@ -35,6 +36,8 @@ pub struct FeedState {
     pub ttl: Option<Duration>,
     /// Where it lives now, when it was seen to have moved for good.
     pub location: Option<String>,
+    /// It is not in the configuration.
+    pub absence: Option<Absence>,
 }
 
 impl FeedState {
@@ -57,12 +60,13 @@ impl FeedState {
             prints: Prints::NONE,
             ttl: None,
             location: None,
+            absence: None,
         }
     }
 }
 
-/// Makes sure that each URL has a row. Rows of feeds that left the configuration stay: their
-/// items are known should the feed come back.
+/// Makes sure that each URL has a row. Rows of feeds that left the configuration stay for a while:
+/// their items are known should the feed come back.
 pub fn register(db: &Db, urls: &[String]) -> Result<(), StoreError> {
     let mut statement =
         db.prepare_cached("INSERT INTO feed(url) VALUES(:url) ON CONFLICT(url) DO NOTHING")?;
@@ -76,7 +80,8 @@ pub fn register(db: &Db, urls: &[String]) -> Result<(), StoreError> {
 pub fn all(db: &Db) -> Result<Vec<FeedState>, StoreError> {
     const ALL: &str = "\
 SELECT id,url,title,etag,last_modified,full_at,guids_unreliable,seeded_at IS NOT NULL AS seeded,
-       attempted_at,retry_at,failures,gone_at,paused_at,paused_until,prints,ttl,location FROM feed";
+       attempted_at,retry_at,failures,gone_at,paused_at,paused_until,prints,ttl,location,
+       left_at,left_counted_at,left_for FROM feed";
     let mut statement = db.prepare_cached(ALL)?;
     let rows = statement.query_map([], state)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -149,6 +154,7 @@ fn state(row: &Row<'_>) -> rusqlite::Result<FeedState> {
         prints: prints.map_or(Prints::NONE, |bytes| Prints::from_bytes(&bytes)),
         ttl: ttl.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
         location: row.get("location")?,
+        absence: Absence::of(row)?,
         id: row.get("id")?,
         url: row.get("url")?,
         title: row.get("title")?,

@@ -1,5 +1,6 @@
 //! The health of each feed: how its fetches went, what was told of it, and what a person decided.
 
+use super::absent::Absence;
 use super::outbox::{optional_text, text};
 use super::{Db, StoreError};
 use crate::model::Timestamp;
@@ -35,6 +36,8 @@ pub struct Health {
     pub paused_at: Option<Timestamp>,
     /// `None` with `paused_at`: until a person resumes it.
     pub paused_until: Option<Timestamp>,
+    /// It is not in the configuration.
+    pub absence: Option<Absence>,
 }
 
 impl Health {
@@ -159,5 +162,6 @@ fn health(row: &Row<'_>) -> rusqlite::Result<Health> {
         storm_told_at: time("storm_told_at")?,
         paused_at: time("paused_at")?,
         paused_until: time("paused_until")?,
+        absence: Absence::of(row)?,
     })
 }

@@ -3,6 +3,7 @@
 //! Callers compose named functions of the submodules into one job:
 //! `store.write(|db| outbox::claim(db, …)).await`. Nothing inside a job waits for a network.
 
+pub mod absent;
 mod adopt;
 mod error;
 pub mod explain;

@@ -72,8 +72,8 @@ pub fn status(db: &Db, now: Timestamp) -> Result<Status, StoreError> {
         last_sent: last_sent.flatten().map(Timestamp::from_unix_seconds),
         repeats_marked: count("SELECT n FROM ledger WHERE name='repeat_marked'")?,
         gates: closed_gates(&snapshot, now)?,
-        feeds: count("SELECT count(*) FROM feed")?,
-        feeds_failing: count("SELECT count(*) FROM feed WHERE failures>0")?,
+        feeds: count("SELECT count(*) FROM feed WHERE left_at IS NULL")?,
+        feeds_failing: count("SELECT count(*) FROM feed WHERE failures>0 AND left_at IS NULL")?,
         items_pending: count("SELECT count(*) FROM item WHERE state='pending'")?,
     })
 }
