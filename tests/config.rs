@@ -260,6 +260,7 @@ fn everything_that_can_be_written_is_read() {
         authorization,
         cloud,
         heeds_ttl,
+        tells_edits,
         access,
     } = &config.feeds[0];
     assert!(!cloud && config.feeds[1].cloud);
@@ -269,6 +270,7 @@ fn everything_that_can_be_written_is_read() {
     assert_eq!(*interval, Duration::from_mins(10));
     assert_eq!(*quiet_after, Duration::from_hours(90 * 24));
     assert_eq!(*authorization, None);
+    assert!(*tells_edits && !config.feeds[1].tells_edits);
     assert!(!heeds_ttl && config.feeds[1].heeds_ttl);
     assert_eq!(*access, access_with_everything());
     assert_eq!(config.feeds[1].interval, Duration::from_mins(5));

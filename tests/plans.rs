@@ -138,6 +138,7 @@ fn the_tick(db: &Connection) -> Result<(), StoreError> {
         guids_unreliable: false,
         validators: Validators::NONE,
         seed: false,
+        tells_edits: true,
     };
     items::store(db, &parsed(vec![item("a", "1"), item("b", "2")]), now)?;
     let later = now + Duration::from_secs(2 * 86_400);

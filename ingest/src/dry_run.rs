@@ -80,6 +80,7 @@ fn feeds_to_try(scene: &Scene, options: &Options) -> Result<Vec<Feed>, Failure> 
             authorization: None,
             cloud: true,
             heeds_ttl: true,
+            tells_edits: false,
             access: Access::default(),
         }]),
         (_, configured) => configured,

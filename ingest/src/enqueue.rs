@@ -4,7 +4,7 @@ use crate::classify::FeedFacts;
 use crate::know;
 use crate::route::{in_words, route};
 use shared::config::Config;
-use shared::model::{Alert, DedupKey, Destination, Timestamp, Verdict};
+use shared::model::{Alert, DedupKey, Destination, Entry, Timestamp, Verdict};
 use shared::store::items::{self, Pending};
 use shared::store::models;
 use shared::store::outbox::{self, Enqueued, Owed};
@@ -54,17 +54,12 @@ pub fn decide(pending: &Pending, facts: &FeedFacts, verdict: Verdict, config: &C
 
 fn alert_of(pending: &Pending, facts: &FeedFacts, verdict: &Verdict) -> Alert {
     let entry = &pending.entry;
-    let title = match (entry.title.as_str(), &entry.link) {
-        ("", Some(link)) => link.clone(),
-        ("", None) => "(an entry without a title)".to_owned(),
-        (title, _) => title.to_owned(),
-    };
     Alert {
         v: Alert::VERSION,
         short_id: DedupKey::new(pending.key.clone()).short_id().to_owned(),
         severity: verdict.severity,
         category: verdict.category,
-        title,
+        title: title(entry),
         summary: verdict.summary.clone(),
         link: entry.link.clone(),
         source: facts.name.clone(),
@@ -72,6 +67,15 @@ fn alert_of(pending: &Pending, facts: &FeedFacts, verdict: &Verdict) -> Alert {
         reason: verdict.reason.clone(),
         judge: verdict.judge,
         published: entry.published,
+    }
+}
+
+/// How an entry is called.
+pub(crate) fn title(entry: &Entry) -> String {
+    match (entry.title.as_str(), &entry.link) {
+        ("", Some(link)) => link.clone(),
+        ("", None) => "(an entry without a title)".to_owned(),
+        (title, _) => title.to_owned(),
     }
 }
 

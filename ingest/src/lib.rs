@@ -9,6 +9,7 @@ mod asking;
 pub mod classify;
 pub mod command;
 pub mod dry_run;
+mod edits;
 pub mod enqueue;
 pub mod feed;
 pub mod fetch;

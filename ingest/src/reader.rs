@@ -237,6 +237,7 @@ impl Reader {
             ttl: None,
             moved_to: None,
             seed: !self.alert_existing,
+            tells_edits: planned.feed.tells_edits,
         }
     }
 

@@ -5,6 +5,7 @@ use crate::absence;
 use crate::asking::{Judged, Waiting};
 use crate::classify;
 use crate::classify::facts::Facts;
+use crate::edits;
 use crate::enqueue::{self, Decision};
 use crate::fetch::{ClientOptions, FetchClient};
 use crate::gather::Gathering;
@@ -86,6 +87,7 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
     tick.judge().await?;
     tick.gather(due, &options).await?;
     tick.judge().await?;
+    tick.tell_of_edits().await;
     tick.hear_models().await?;
     tick.give_up().await?;
     tick.tell_of_models().await;
@@ -297,6 +299,18 @@ impl Tick {
         if let Some(owed) = decision.owed.as_ref().filter(|_| rows > 0) {
             self.report.alerts.push(AlertReport::of(owed));
         }
+    }
+
+    async fn tell_of_edits(&mut self) {
+        let (store, now) = (&self.store, self.scene.clock.now());
+        match edits::tell(store, &self.scene.config, &self.facts, now).await {
+            Ok((told, rows)) => {
+                self.report.alerts.extend(told.iter().map(AlertReport::of));
+                self.report.deliveries += rows;
+            }
+            Err(error) => tracing::warn!("edits are told by the next tick: {error}"),
+        }
+        doorbell::ring(&beside(self.store.path(), ".bell"));
     }
 
     async fn tell_of_models(&mut self) {

@@ -69,6 +69,17 @@ CREATE TABLE also(
 CREATE TRIGGER other_sources_leave_with_their_alert AFTER DELETE ON alert
   BEGIN DELETE FROM also WHERE alert_id=OLD.id; END;
 
+-- Edits of known items, where a feed wants them told: the words that were told last.
+CREATE TABLE edit(
+  item_id    INTEGER PRIMARY KEY REFERENCES item(id) ON DELETE CASCADE,
+  title      TEXT NOT NULL, summary TEXT NOT NULL,
+  changed_at REAL,                             -- since when the item says something else; NULL: it does not
+  told       INTEGER NOT NULL DEFAULT 0,       -- how many edits were told,
+  told_at    REAL, alert_id INTEGER            -- the last one when, and by which alert
+) STRICT;
+CREATE INDEX edit_untold ON edit(item_id)  WHERE changed_at IS NOT NULL;
+CREATE INDEX edit_alert  ON edit(alert_id) WHERE alert_id IS NOT NULL;
+
 CREATE TABLE heartbeat(
   name TEXT PRIMARY KEY, started_at REAL, finished_at REAL, report TEXT
 ) STRICT, WITHOUT ROWID;

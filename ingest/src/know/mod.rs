@@ -1,8 +1,10 @@
 //! Known once: the keys under which an entry is remembered.
 
 mod address;
+mod change;
 mod identity;
 mod story;
 
+pub(crate) use change::changed;
 pub use identity::{Identified, alias, identify, named_by};
 pub use story::story;

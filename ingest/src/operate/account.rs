@@ -8,6 +8,7 @@ use shared::config::Config;
 use shared::model::{Attempt, Content, DeliveryState, Severity, Timestamp};
 use shared::platform::term;
 use shared::policy::text::{one_line, span};
+use shared::store::edits::{self, History};
 use shared::store::explain::{self, Alert, Seen, Sent, Subject};
 use shared::store::health::{self, Health};
 use shared::store::{Db, StoreError};
@@ -21,6 +22,9 @@ pub(super) struct Account {
     feed_name: String,
     alert: Option<Alert>,
     sent: Vec<Sent>,
+    edits: Option<History>,
+    /// The rows of the last edit that was told.
+    sent_edit: Vec<Sent>,
 }
 
 const SEEDED: &str =
@@ -45,6 +49,8 @@ impl Account {
                     feed_name: String::new(),
                     alert: None,
                     sent: vec![sent],
+                    edits: None,
+                    sent_edit: Vec::new(),
                 }));
             }
         };
@@ -56,7 +62,17 @@ impl Account {
             Some(id) => (explain::alert(db, id)?, explain::deliveries(db, id)?),
             None => (None, Vec::new()),
         };
+        let edits = match &seen {
+            Some(seen) => edits::history(db, seen.id)?,
+            None => None,
+        };
+        let sent_edit = match edits.and_then(|edits| edits.alert_id) {
+            Some(id) => explain::deliveries(db, id)?,
+            None => Vec::new(),
+        };
         Ok(Some(Self {
+            edits,
+            sent_edit,
             feed_name: feed
                 .as_ref()
                 .map_or_else(String::new, |feed| name_of(feed, config)),
@@ -195,13 +211,10 @@ impl Account {
                 .is_none_or(|seen| seen.key.starts_with(&alert.short_id));
             stages.push(("alert", of_alert(alert, own, &local)));
         }
-        for sent in &self.sent {
-            stages.push(("delivery", delivery(sent, &local)));
-            let tries = sent.attempts.iter();
-            stages.extend(tries.map(|attempt| ("  try", tried(attempt, &local))));
-            if let Some(repeats) = repeats(sent) {
-                stages.push(("repeats", repeats));
-            }
+        stages.extend(rows(&self.sent, &local));
+        if let Some(edits) = &self.edits {
+            stages.push(("edits", edited(edits, &local)));
+            stages.extend(rows(&self.sent_edit, &local));
         }
         stages
     }
@@ -231,12 +244,49 @@ impl Account {
             "raised_from": alert.raised_from, "not_owed": alert.not_owed, "seen": alert.seen,
         }));
         let deliveries: Vec<Value> = self.sent.iter().map(sent_json).collect();
+        let edits = self.edits.map(|edits| json!({
+            "told": edits.told, "told_at": seconds(edits.told_at), "untold_since": seconds(edits.changed_at),
+            "alert": edits.alert_id, "deliveries": self.sent_edit.iter().map(sent_json).collect::<Vec<_>>(),
+        }));
         json!({
             "answer": self.answer(), "item": item, "feed": feed, "verdict": verdict,
             "route": self.seen.as_ref().and_then(|seen| seen.route.clone()), "alert": alert,
-            "deliveries": deliveries,
+            "deliveries": deliveries, "edits": edits,
         })
     }
+}
+
+fn rows(sent: &[Sent], local: &dyn Fn(Timestamp) -> String) -> Vec<(&'static str, String)> {
+    let mut stages = Vec::new();
+    for sent in sent {
+        stages.push(("delivery", delivery(sent, local)));
+        let tries = sent.attempts.iter();
+        stages.extend(tries.map(|attempt| ("  try", tried(attempt, local))));
+        if let Some(repeats) = repeats(sent) {
+            stages.push(("repeats", repeats));
+        }
+    }
+    stages
+}
+
+fn edited(edits: &History, local: &dyn Fn(Timestamp) -> String) -> String {
+    let last = edits.told_at.map(local).unwrap_or_default();
+    let told = match edits.told {
+        0 => None,
+        1 => Some(format!("one was told, {last}")),
+        times => Some(format!("{times} were told, the last {last}")),
+    };
+    let untold = edits.changed_at.map(|at| {
+        format!(
+            "it was changed {} and that is not told yet: once a day for one entry",
+            local(at)
+        )
+    });
+    let parts: Vec<String> = told.into_iter().chain(untold).collect();
+    if parts.is_empty() {
+        return "none was worth telling".to_owned();
+    }
+    parts.join("; ")
 }
 
 fn last_fetch(feed: &Health, now: Timestamp, local: &dyn Fn(Timestamp) -> String) -> String {

@@ -31,6 +31,8 @@ pub struct Feed {
     pub cloud: bool,
     /// Its server may ask for a longer one: the configuration gives this feed none of its own.
     pub heeds_ttl: bool,
+    /// What is changed in a known entry is told too.
+    pub tells_edits: bool,
     pub access: Access,
 }
 
@@ -107,6 +109,7 @@ fn of_outline(outline: &Outline, ingest: &Ingest, around: &Surroundings<'_>) -> 
         authorization: None,
         cloud: true,
         heeds_ttl: true,
+        tells_edits: false,
         access: Access::default(),
     })
 }
@@ -122,6 +125,11 @@ fn read(section: &mut Section<'_>, ingest: &Ingest, around: &Surroundings<'_>) -
     let quiet_after = section
         .get("quiet_after", duration(DAY..=TEN_YEARS))
         .unwrap_or(ingest.quiet_after);
+    let tells_edits = section.get("edits", |value| match &*text(value)? {
+        "ignore" => Ok(false),
+        "tell" => Ok(true),
+        other => Err(format!("{other:?} is none; write \"ignore\" or \"tell\"")),
+    });
     let authorization = secret::read(section, "authorization_file", Program::Ingest, around);
     // A value that is refused keeps the feed's words at home.
     let cloud = section.get("cloud", flag);
@@ -148,6 +156,7 @@ fn read(section: &mut Section<'_>, ingest: &Ingest, around: &Surroundings<'_>) -
         tags,
         interval: interval.unwrap_or(ingest.interval),
         heeds_ttl: interval.is_none(),
+        tells_edits: tells_edits.unwrap_or_default(),
         quiet_after,
         authorization,
         cloud,

@@ -88,9 +88,11 @@ pub fn find(db: &Db, sought: &Sought) -> Result<Vec<Subject>, StoreError> {
     const ITEMS: &str = "\
 SELECT id FROM item WHERE id=:id OR link=:name OR guid=:name OR link_key=:alias
  UNION SELECT id FROM item WHERE :short IS NOT NULL AND substr(dedup_key,1,length(:short))=:short
- UNION SELECT item.id FROM outbox JOIN item ON item.alert_id=outbox.alert_id WHERE outbox.id=:id";
+ UNION SELECT item.id FROM outbox JOIN item ON item.alert_id=outbox.alert_id WHERE outbox.id=:id
+ UNION SELECT item_id FROM outbox JOIN edit ON edit.alert_id=outbox.alert_id WHERE outbox.id=:id";
     const ROWS: &str = "\
 SELECT id FROM outbox WHERE id=:id AND NOT EXISTS(SELECT 1 FROM item WHERE item.alert_id=outbox.alert_id)
+   AND NOT EXISTS(SELECT 1 FROM edit WHERE edit.alert_id=outbox.alert_id)
  UNION SELECT id FROM outbox WHERE :short IS NOT NULL AND kind='notice'
    AND json_extract(payload,'$.short_id')=:short";
     let short = sought.short_id.as_deref();

@@ -1,5 +1,6 @@
 //! Items: stored with their feed's new validators in one transaction, judged in a later one.
 
+use super::edits;
 use super::known::{self, Found, Known, SEEN_PRECISION};
 use super::moves;
 use super::{Db, StoreError};
@@ -26,6 +27,8 @@ pub struct Parsed {
     pub moved_to: Option<String>,
     /// A first parse seeds: its items are known, not told.
     pub seed: bool,
+    /// What known items say otherwise is remembered, to be told.
+    pub tells_edits: bool,
 }
 
 /// What a parse brought.
@@ -118,6 +121,7 @@ fn keep(
             Kept::Known
         }
         Found::Known(known) => {
+            note_edit(db, parsed, &known, item, now)?;
             refresh(db, &known, &item.entry, now)?;
             Kept::Known
         }
@@ -127,6 +131,7 @@ fn keep(
             Kept::Known
         }
         Found::Corrected(known) => {
+            note_edit(db, parsed, &known, item, now)?;
             rename(db, &known, item)?;
             refresh(db, &known, &item.entry, now)?;
             Kept::Known
@@ -147,6 +152,19 @@ fn keep(
             Kept::New
         }
     })
+}
+
+fn note_edit(
+    db: &Db,
+    parsed: &Parsed,
+    known: &Known,
+    item: &Item,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    if !parsed.tells_edits {
+        return Ok(());
+    }
+    edits::note(db, known, &item.entry, now)
 }
 
 /// When something new came last, and when everything came under new names.

@@ -5,6 +5,7 @@
 
 pub mod absent;
 mod adopt;
+pub mod edits;
 mod error;
 pub mod explain;
 pub mod feeds;
