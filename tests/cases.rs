@@ -1,6 +1,7 @@
 //! Small cases of tests/CASES.md that no other test shows: dates, text, links and identity, from the
 //! bytes of a feed to the keys of its items.
 
+use shared::config::SameHosts;
 use shared::model::Entry;
 use watchalert_ingest::feed;
 use watchalert_ingest::know::identify;
@@ -25,7 +26,7 @@ fn atom(entries: &str) -> Vec<Entry> {
 }
 
 fn keys(entries: Vec<Entry>) -> Vec<String> {
-    let items = identify(entries, false).items;
+    let items = identify(entries, false, &SameHosts::default()).items;
     items.into_iter().map(|item| item.key.to_string()).collect()
 }
 

@@ -274,6 +274,8 @@ fn everything_that_can_be_written_is_read() {
     assert!(!heeds_ttl && config.feeds[1].heeds_ttl);
     assert_eq!(*access, access_with_everything());
     assert_eq!(config.feeds[1].interval, Duration::from_mins(5));
+    let others: Vec<&str> = config.same_hosts.others("example.org").collect();
+    assert_eq!(others, ["www.example.org"]);
     let names: Vec<&str> = config.rules.iter().map(|rule| rule.name.as_str()).collect();
     assert_eq!(names, ["exploited", "rule 2", "rule 3"]);
     let adjusts: Vec<_> = config.rules.iter().map(|rule| rule.severity).collect();

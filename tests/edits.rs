@@ -67,7 +67,8 @@ fn an_edit_carries_the_id_of_its_entry_and_says_what_changed() {
     shows(&desk, &[EDITED]);
     desk.tick();
     assert_eq!(summary(&desk), "Mends the archive reader and the index.");
-    let same = "SELECT substr(item.dedup_key,1,6)=json_extract(payload,'$.short_id') FROM item,alert";
+    let same =
+        "SELECT substr(item.dedup_key,1,6)=json_extract(payload,'$.short_id') FROM item,alert";
     assert_eq!(desk.world.ask(same), "1");
     desk.world.advance(2 * DAY);
     shows(&desk, &[("h1", "Heron 1.0.0", EDITED.2)]);

@@ -8,6 +8,8 @@ mod conditional;
 mod day;
 #[path = "pipeline/deadline.rs"]
 mod deadline;
+#[path = "pipeline/hosts.rs"]
+mod hosts;
 #[path = "pipeline/known.rs"]
 mod known;
 #[path = "pipeline/moves.rs"]

@@ -12,8 +12,11 @@ use shared::store::items::Parsed;
 use shared::store::models::Name;
 use shared::store::outbox::operator::Listed;
 use shared::store::outbox::{self, Claim, Notice, operator, prune, waiting};
+use shared::store::explain::{self, Sought};
+use shared::store::health::{self, Told};
+use shared::store::stories::{self, Story};
 use shared::store::{
-    StoreError, feeds, gate, heartbeats, items, journal, models, status, timeline,
+    StoreError, absent, edits, feeds, gate, heartbeats, items, journal, models, status, timeline,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -119,15 +122,12 @@ fn item(key: &str, link: &str) -> Item {
         },
         key: DedupKey::new(key.to_owned()),
         link_key: Some(DedupKey::new(link.to_owned())),
+        other_link_keys: vec![DedupKey::new(format!("{link}-elsewhere"))],
     }
 }
 
-fn the_tick(db: &Connection) -> Result<(), StoreError> {
-    let now = START;
-    heartbeats::tick_started(db, now)?;
-    feeds::register(db, &["https://example.org/feed".to_owned()])?;
-    feeds::all(db)?;
-    let parsed = |items| Parsed {
+fn parsed(items: Vec<Item>) -> Parsed {
+    Parsed {
         feed_id: 1,
         title: None,
         items,
@@ -139,7 +139,14 @@ fn the_tick(db: &Connection) -> Result<(), StoreError> {
         validators: Validators::NONE,
         seed: false,
         tells_edits: true,
-    };
+    }
+}
+
+fn the_tick(db: &Connection) -> Result<(), StoreError> {
+    let now = START;
+    heartbeats::tick_started(db, now)?;
+    feeds::register(db, &["https://example.org/feed".to_owned()])?;
+    feeds::all(db)?;
     items::store(db, &parsed(vec![item("a", "1"), item("b", "2")]), now)?;
     let later = now + Duration::from_secs(2 * 86_400);
     items::store(db, &parsed(vec![item("a", "1"), item("c", "2")]), later)?;
@@ -171,6 +178,58 @@ fn the_tick(db: &Connection) -> Result<(), StoreError> {
     heartbeats::tick_finished(db, "done", now)
 }
 
+/// What is told and kept of feeds, and what a person asks.
+fn the_tick_about_feeds(db: &Connection) -> Result<(), StoreError> {
+    the_tick(db)?;
+    let now = START;
+    let later = now + Duration::from_secs(4 * 86_400);
+    let mut edited = item("a", "1");
+    edited.entry.title = "Another title of some words".to_owned();
+    items::store(db, &parsed(vec![edited, item("c", "2")]), later)?;
+    for edit in edits::untold(db, 10)? {
+        edits::history(db, edit.item.id)?;
+        edits::settle(db, &edit, None, now)?;
+    }
+    let story = Story {
+        title: "A title of some words".to_owned(),
+        cves: Some("CVE-2026-91001".to_owned()),
+        other_pages: vec![DedupKey::new("elsewhere".to_owned())],
+        has_a_page: true,
+        has_a_telling_title: true,
+    };
+    stories::told(db, 1, &story, now)?;
+    stories::told(db, 1, &Story { cves: None, ..story }, now)?;
+    stories::also(db, 1, 1, "News", now)?;
+    health::all(db)?;
+    health::counts(db)?;
+    health::arrivals(db, 1, 20)?;
+    for what in [
+        Told::Failing,
+        Told::Works,
+        Told::Gone,
+        Told::Quiet,
+        Told::Heard,
+        Told::Renamed,
+    ] {
+        health::told(db, 1, what, now)?;
+    }
+    health::gone(db, 1, now)?;
+    health::pause(db, 1, None, now)?;
+    health::resume(db, 1)?;
+    let sought = Sought {
+        id: Some(1),
+        short_id: Some("abcdef".to_owned()),
+        aliases: vec!["1".to_owned()],
+    };
+    explain::find(db, &sought)?;
+    explain::item(db, 1)?;
+    explain::alert(db, 1)?;
+    explain::deliveries(db, 1)?;
+    absent::keep(db, 1, None)?;
+    absent::forget(db, 1)?;
+    Ok(())
+}
+
 /// What SQLite would do for a statement, its triggers included.
 fn plan(db: &Connection, statement: &str) -> Vec<String> {
     let mut explained = db
@@ -181,18 +240,19 @@ fn plan(db: &Connection, statement: &str) -> Vec<String> {
 }
 
 /// Tables that grow with what happened, and not with the configuration.
-const GROWING: [&str; 7] = [
-    "outbox", "alert", "item", "attempt", "digest", "answer", "unusable",
+const GROWING: [&str; 9] = [
+    "outbox", "alert", "item", "attempt", "digest", "answer", "unusable", "edit", "also",
 ];
 
 /// Walking one of these is no scan: each holds only what waits, is under way, or is due.
-const SMALL: [&str; 6] = [
+const SMALL: [&str; 7] = [
     "outbox_ready",
     "outbox_due",
     "outbox_leased",
     "outbox_dead",
     "item_pending",
     "attempt_open",
+    "edit_untold",
 ];
 
 fn scans(line: &str) -> bool {
@@ -264,6 +324,11 @@ fn no_statement_of_the_sender_reads_what_it_does_not_want() {
 #[test]
 fn no_statement_of_the_tick_reads_what_it_does_not_want() {
     holds_everywhere(the_tick, 15);
+}
+
+#[test]
+fn no_statement_about_feeds_reads_what_it_does_not_want() {
+    holds_everywhere(the_tick_about_feeds, 40);
 }
 
 #[test]

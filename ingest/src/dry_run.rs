@@ -44,6 +44,7 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
         client: client(&scene.config)?,
         clock: scene.clock.clone(),
         parsing: Parsing::default(),
+        same_hosts: scene.config.same_hosts.clone(),
         store: None,
         alert_existing: options.alert_existing,
         deadline,

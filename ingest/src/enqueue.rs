@@ -27,7 +27,7 @@ pub struct Decision {
 /// What follows from `verdict`: pure.
 pub fn decide(pending: &Pending, facts: &FeedFacts, verdict: Verdict, config: &Config) -> Decision {
     let mut words = None;
-    let story = know::story(&pending.entry, verdict.category);
+    let story = know::story(&pending.entry, verdict.category, &config.same_hosts);
     let owed = verdict.severity.priority().map(|priority| {
         let alert = alert_of(pending, facts, &verdict);
         let to = route(&alert, &facts.tags, config);

@@ -9,6 +9,7 @@ use crate::parsing::Parsing;
 use crate::plan::Planned;
 use crate::report::{FeedReport, FeedResult, NextTry};
 use crate::request::Asking;
+use shared::config::SameHosts;
 use shared::model::{DedupKey, Prints, Timestamp, Validators};
 use shared::platform::clock::Clock;
 use shared::policy::text::one_line;
@@ -30,6 +31,7 @@ pub struct Reader {
     pub client: FetchClient,
     pub clock: Clock,
     pub parsing: Parsing,
+    pub same_hosts: SameHosts,
     /// `None` in a dry run: nothing is written.
     pub store: Option<Arc<Store>>,
     /// Entries of a feed's first fetch are news too.
@@ -214,7 +216,11 @@ impl Reader {
     }
 
     fn know(&self, planned: &Planned, document: Document) -> Parsed {
-        let known = identify(document.entries, planned.state.guids_unreliable);
+        let known = identify(
+            document.entries,
+            planned.state.guids_unreliable,
+            &self.same_hosts,
+        );
         if known.guids_unreliable && !planned.state.guids_unreliable {
             tracing::warn!(feed = %planned.name(), "the feed repeats its ids: from now on its items are known by their links");
         }

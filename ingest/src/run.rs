@@ -156,6 +156,7 @@ impl Tick {
             client: client(&self.scene.config)?,
             clock: self.scene.clock.clone(),
             parsing: Parsing::default(),
+            same_hosts: self.scene.config.same_hosts.clone(),
             store: Some(Arc::clone(&self.store)),
             alert_existing: options.alert_existing,
             deadline: self.deadline - reserve(self.scene.config.ingest.deadline),

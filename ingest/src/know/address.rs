@@ -1,5 +1,6 @@
 //! Addresses reduced to what they lead to, so that two spellings of one are equal.
 
+use shared::config::SameHosts;
 use url::Url;
 
 /// Parameters that say where a reader came from, not what is read. `utm_*` is matched by prefix.
@@ -33,6 +34,7 @@ const TRACKING: &[&str] = &[
 /// A link in the one form in which it is compared; never shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
+    host: String,
     /// `host[:port]/path?query`, and a fragment that routes.
     page: String,
     /// Any other fragment: a place on the page.
@@ -46,7 +48,8 @@ impl Address {
         if !matches!(url.scheme(), "http" | "https") {
             return None;
         }
-        let mut page = url.host_str()?.trim_end_matches('.').to_owned();
+        let host = url.host_str()?.trim_end_matches('.').to_owned();
+        let mut page = host.clone();
         if let Some(port) = url.port().filter(|port| !matches!(port, 80 | 443)) {
             page.push(':');
             page.push_str(&port.to_string());
@@ -64,7 +67,32 @@ impl Address {
             page.push('#');
             page.push_str(route);
         }
-        Some(Self { page, place })
+        Some(Self { host, page, place })
+    }
+
+    /// The same page under another host name.
+    fn under(&self, host: &str) -> Self {
+        let rest = self.page.strip_prefix(&self.host).unwrap_or_default();
+        Self {
+            host: host.to_owned(),
+            page: format!("{host}{rest}"),
+            place: self.place.clone(),
+        }
+    }
+
+    /// Under each other name that its host has.
+    pub(super) fn elsewhere(&self, hosts: &SameHosts) -> Vec<Self> {
+        let others = hosts.others(&self.host);
+        others.map(|host| self.under(host)).collect()
+    }
+
+    /// Under the one name that stands for its host: equal for all names of one page.
+    pub(super) fn standing(&self, hosts: &SameHosts) -> Self {
+        self.under(hosts.first(&self.host))
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
     }
 
     /// Whether it looks like the page of one article, and not of a site or a list: its last part, or

@@ -7,6 +7,7 @@
 
 use super::address::Address;
 use sha2::{Digest, Sha256};
+use shared::config::SameHosts;
 use shared::model::{DedupKey, Entry, Item};
 use std::collections::{HashMap, HashSet};
 
@@ -25,21 +26,27 @@ pub struct Identified {
 }
 
 /// Gives each entry its keys: by guid, else by link and title, else by title and summary.
-pub fn identify(entries: Vec<Entry>, guids_unreliable: bool) -> Identified {
-    let guids_unreliable = guids_unreliable || a_guid_stands_for_several(&entries);
+/// What stands twice under two names of one host is one. Keys never depend on those: the list may
+/// change, and what is known stays known.
+pub fn identify(entries: Vec<Entry>, guids_unreliable: bool, hosts: &SameHosts) -> Identified {
+    let guids_unreliable = guids_unreliable || a_guid_stands_for_several(&entries, hosts);
     let total = entries.len();
     let mut seen = HashSet::new();
+    let mut stands_at = HashMap::new();
     let (places, mut items): (Vec<usize>, Vec<Item>) = entries
         .into_iter()
         .map(|entry| Item {
             key: key(&entry, guids_unreliable),
             link_key: None,
+            other_link_keys: Vec::new(),
             entry,
         })
         .enumerate()
-        .filter(|(_, item)| seen.insert(item.key.clone()))
+        .filter(|(_, item)| {
+            seen.insert(item.key.clone()) && !stands_elsewhere(&item.entry, hosts, &mut stands_at)
+        })
         .unzip();
-    give_aliases(&mut items);
+    give_aliases(&mut items, hosts);
     Identified {
         guids_unreliable,
         duplicates: total - items.len(),
@@ -48,10 +55,25 @@ pub fn identify(entries: Vec<Entry>, guids_unreliable: bool) -> Identified {
     }
 }
 
-fn a_guid_stands_for_several(entries: &[Entry]) -> bool {
+/// Whether an entry stands in the document before, under another name of its host.
+fn stands_elsewhere(
+    entry: &Entry,
+    hosts: &SameHosts,
+    stands_at: &mut HashMap<(String, String), String>,
+) -> bool {
+    let Some(address) = address(entry) else {
+        return false;
+    };
+    let story = (address.standing(hosts).whole(), entry.title.clone());
+    let host = address.host();
+    stands_at.entry(story).or_insert_with(|| host.to_owned()) != host
+}
+
+fn a_guid_stands_for_several(entries: &[Entry], hosts: &SameHosts) -> bool {
     let mut first = HashMap::new();
     entries.iter().any(|entry| {
-        let story = (address(entry).map(|address| address.whole()), &entry.title);
+        let address = address(entry).map(|address| address.standing(hosts).whole());
+        let story = (address, &entry.title);
         match &entry.guid {
             Some(guid) => *first.entry(guid).or_insert_with(|| story.clone()) != story,
             None => false,
@@ -75,7 +97,7 @@ fn key(entry: &Entry, guids_unreliable: bool) -> DedupKey {
 
 /// An alias is an address that one item of the document has for itself: its page, or else, where
 /// items are places on one page, its place.
-fn give_aliases(items: &mut [Item]) {
+fn give_aliases(items: &mut [Item], hosts: &SameHosts) {
     let addresses: Vec<_> = items.iter().map(|item| address(&item.entry)).collect();
     let mut pages: HashMap<String, usize> = HashMap::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -84,21 +106,27 @@ fn give_aliases(items: &mut [Item]) {
         *places.entry(address.whole()).or_default() += 1;
     }
     for (item, address) in items.iter_mut().zip(&addresses) {
-        item.link_key = address.as_ref().and_then(|address| {
-            if pages.get(address.page()) == Some(&1) {
-                Some(hash("link", &[address.page()]))
-            } else if places.get(&address.whole()) == Some(&1) {
-                Some(hash("link", &[&address.whole()]))
-            } else {
-                None
-            }
-        });
+        let Some(address) = address else { continue };
+        let form = if pages.get(address.page()) == Some(&1) {
+            |address: &Address| hash("link", &[address.page()])
+        } else if places.get(&address.whole()) == Some(&1) {
+            |address: &Address| hash("link", &[&address.whole()])
+        } else {
+            continue;
+        };
+        item.link_key = Some(form(address));
+        item.other_link_keys = address.elsewhere(hosts).iter().map(form).collect();
     }
 }
 
-/// What a person may ask by: the alias of an address, when it is one.
-pub fn alias(link: &str) -> Option<DedupKey> {
-    Some(hash("link", &[Address::parse(link)?.page()]))
+/// What a person may ask by: the aliases of an address, when it is one, under each name of its host.
+pub fn aliases(link: &str, hosts: &SameHosts) -> Vec<DedupKey> {
+    let Some(address) = Address::parse(link) else {
+        return Vec::new();
+    };
+    let mut all = address.elsewhere(hosts);
+    all.insert(0, address);
+    all.iter().map(|one| hash("link", &[one.page()])).collect()
 }
 
 /// Which part of the entry gave it this key, in words; its title may have changed since.
@@ -132,6 +160,10 @@ fn hash(domain: &str, parts: &[&str]) -> DedupKey {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn identify(entries: Vec<Entry>, guids_unreliable: bool) -> Identified {
+        super::identify(entries, guids_unreliable, &SameHosts::default())
+    }
 
     fn entry(guid: &str, link: &str, title: &str) -> Entry {
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());

@@ -6,5 +6,5 @@ mod identity;
 mod story;
 
 pub(crate) use change::changed;
-pub use identity::{Identified, alias, identify, named_by};
+pub use identity::{Identified, aliases, identify, named_by};
 pub use story::story;

@@ -1,8 +1,10 @@
 //! What tells that two items of different feeds tell one story; pure.
 
 use super::address::Address;
+use super::identity::aliases;
 use crate::pattern::pattern;
 use regex::Regex;
+use shared::config::SameHosts;
 use shared::model::{Category, Entry};
 use shared::store::stories::Story;
 use std::collections::BTreeSet;
@@ -20,9 +22,13 @@ fn cves(title: &str) -> Option<String> {
 }
 
 /// By what an entry of that category may be known to tell a story that was told.
-pub fn story(entry: &Entry, category: Category) -> Story {
-    let address = entry.link.as_deref().and_then(Address::parse);
+pub fn story(entry: &Entry, category: Category, hosts: &SameHosts) -> Story {
+    let link = entry.link.as_deref();
+    let address = link.and_then(Address::parse);
+    let pages = link.map(|link| aliases(link, hosts)).unwrap_or_default();
     Story {
+        // The first is its own, which is stored with it.
+        other_pages: pages.into_iter().skip(1).collect(),
         title: entry.title.clone(),
         cves: cves(&entry.title),
         has_a_page: address.is_some_and(|address| address.is_of_an_article()),
@@ -53,7 +59,7 @@ mod tests {
                 link: Some(link.to_owned()),
                 ..Entry::default()
             };
-            story(&entry, Category::Other).has_a_page
+            story(&entry, Category::Other, &SameHosts::default()).has_a_page
         };
         for link in [
             "https://example.org/2026/11/sable-is-exploited/",

@@ -2,10 +2,10 @@
 
 use super::account::Account;
 use super::{name_of, public};
-use crate::know::alias;
+use crate::know::aliases;
 use serde_json::{Value, json};
 use shared::Failure;
-use shared::config::Config;
+use shared::config::{Config, SameHosts};
 use shared::model::Timestamp;
 use shared::platform::term;
 use shared::policy::text::{one_line, shorten, span};
@@ -31,7 +31,7 @@ pub fn run(
     out: &mut dyn Write,
 ) -> Result<io::Result<()>, Failure> {
     let viewer = Viewer::open(&config.state_path)?;
-    let found = viewer.read(|db| search(db, query.trim()))?;
+    let found = viewer.read(|db| search(db, query.trim(), &config.same_hosts))?;
     let account = |db: &Db, subjects: &[Subject]| -> Result<Vec<Account>, StoreError> {
         let accounts = subjects.iter().take(LISTED);
         let accounts = accounts.map(|subject| Account::of(db, *subject, config).transpose());
@@ -63,9 +63,10 @@ struct Found {
     near: Vec<Subject>,
 }
 
-/// By number, short id, link or guid; else by the words of the title.
-fn search(db: &Db, query: &str) -> Result<Found, StoreError> {
-    let matches = explain::find(db, &sought(query))?;
+/// By number, short id or link; else by what stands there as link or guid; else by the words of the
+/// title.
+fn search(db: &Db, query: &str, hosts: &SameHosts) -> Result<Found, StoreError> {
+    let matches = explain::find(db, &sought(query, hosts))?;
     if !matches.is_empty() {
         return Ok(Found {
             matches,
@@ -73,26 +74,38 @@ fn search(db: &Db, query: &str) -> Result<Found, StoreError> {
         });
     }
     let wanted = words(query);
-    let (mut all, mut some) = (Vec::new(), Vec::new());
-    explain::titles(db, |id, title| {
-        let has = words(title);
-        match wanted.iter().filter(|word| has.contains(*word)).count() {
+    let (mut named, mut all, mut some) = (Vec::new(), Vec::new(), Vec::new());
+    explain::each(db, |seen| {
+        if seen.link == Some(query) || seen.guid == Some(query) {
+            named.push(Subject::Item(seen.id));
+        }
+        match shared_words(&wanted, seen.title) {
             0 => {}
-            shared if shared == wanted.len() => all.push(Subject::Item(id)),
-            shared if shared * 2 >= wanted.len() => some.push((shared, id)),
+            shared if shared == wanted.len() => all.push(Subject::Item(seen.id)),
+            shared if shared * 2 >= wanted.len() => some.push((shared, seen.id)),
             _ => {}
         }
-        true
     })?;
     some.sort_by_key(|(shared, id)| (std::cmp::Reverse(*shared), std::cmp::Reverse(*id)));
     some.truncate(NEAR);
+    named.reverse();
     Ok(Found {
-        matches: all,
+        matches: if named.is_empty() { all } else { named },
         near: some.into_iter().map(|(_, id)| Subject::Item(id)).collect(),
     })
 }
 
-fn sought(query: &str) -> Sought {
+/// How many of the wanted words a title has. Most titles have none, and that is seen at once.
+fn shared_words(wanted: &BTreeSet<String>, title: &str) -> usize {
+    let lower = title.to_lowercase();
+    if !wanted.iter().any(|word| lower.contains(word.as_str())) {
+        return 0;
+    }
+    let has = words(title);
+    wanted.iter().filter(|word| has.contains(*word)).count()
+}
+
+fn sought(query: &str, hosts: &SameHosts) -> Sought {
     let bare = query
         .strip_prefix('#')
         .unwrap_or(query)
@@ -101,8 +114,10 @@ fn sought(query: &str) -> Sought {
     Sought {
         id: query.parse().ok(),
         short_id: is_short_id.then_some(bare),
-        name: query.to_owned(),
-        alias: alias(query).map(|key| key.to_string()),
+        aliases: aliases(query, hosts)
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
     }
 }
 
@@ -225,13 +240,13 @@ mod tests {
             ("facade of Sable", None, None),
             ("#a1b2", None, None),
         ] {
-            let sought = sought(query);
+            let sought = sought(query, &SameHosts::default());
             assert_eq!(sought.id, id, "{query}");
             assert_eq!(sought.short_id.as_deref(), short_id, "{query}");
         }
-        let alias = |link| sought(link).alias;
+        let alias = |link| sought(link, &SameHosts::default()).aliases;
         let plain = alias("https://example.org/a");
-        assert!(plain.is_some() && alias("Sable 2.8").is_none());
+        assert!(plain.len() == 1 && alias("Sable 2.8").is_empty());
         assert_eq!(alias("http://example.org/a/?utm_source=x"), plain);
     }
 

@@ -11,6 +11,7 @@ mod classify;
 mod digest;
 mod error;
 mod feed;
+mod hosts;
 mod ingest;
 pub mod opml;
 mod reader;
@@ -27,6 +28,7 @@ pub use classify::{Classify, Cloud, CloudApi, Ollama};
 pub use digest::Digests;
 pub use error::{ConfigError, Place, Problem};
 pub use feed::Feed;
+pub use hosts::SameHosts;
 pub use ingest::Ingest;
 pub use route::Route;
 pub use rule::{Adjust, Match, Rule};
@@ -57,6 +59,8 @@ pub struct Config {
     pub feeds: Vec<Feed>,
     /// Where more feeds are listed; the file may not be there yet.
     pub opml: Option<PathBuf>,
+    /// Host names under which the same pages are.
+    pub same_hosts: SameHosts,
     pub rules: Vec<Rule>,
     /// In the order of their names; at least one.
     pub channels: Vec<Channel>,
@@ -168,7 +172,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
     let ingest = ingest::read(&mut root);
     let classify = classify::read(&mut root, &ingest, around);
     let mut feeds = feed::read_all(&mut root, &ingest, around);
-    let opml = read_opml(&mut root, around);
+    let (opml, same_hosts) = read_feeds(&mut root, around);
     let rules = rule::read_all(&mut root);
     let channels = channel::read_all(&mut root, around);
     let default_channel = channel::read_default(&mut root, &channels);
@@ -187,6 +191,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
         classify,
         feeds,
         opml,
+        same_hosts,
         rules,
         channels: channels.sound,
         routes,
@@ -206,8 +211,10 @@ fn read_state_path(root: &mut Section<'_>, around: &Surroundings<'_>) -> PathBuf
     path.unwrap_or_else(default)
 }
 
-fn read_opml(root: &mut Section<'_>, around: &Surroundings<'_>) -> Option<PathBuf> {
-    let mut section = root.section("feeds", "[feeds], or [[feed]] for one feed")?;
+fn read_feeds(root: &mut Section<'_>, around: &Surroundings<'_>) -> (Option<PathBuf>, SameHosts) {
+    let Some(mut section) = root.section("feeds", "[feeds], or [[feed]] for one feed") else {
+        return (None, SameHosts::default());
+    };
     let opml = section.get("opml", |value| {
         let path = around.directory.join(text(value)?);
         if path.is_dir() {
@@ -216,8 +223,9 @@ fn read_opml(root: &mut Section<'_>, around: &Surroundings<'_>) -> Option<PathBu
         }
         Ok(path)
     });
+    let same_hosts = hosts::read(&mut section);
     section.finish();
-    opml
+    (opml, same_hosts)
 }
 
 fn file_path(value: &DeValue<'_>, directory: &Path) -> Read<PathBuf> {

@@ -53,4 +53,7 @@ pub struct Item {
     /// Derived from the normalised link: the alias by which an item with a new guid is known.
     /// `None` when there is no link, or when several items of the document share it.
     pub link_key: Option<DedupKey>,
+    /// The same for the other host names under which its page is. Not stored: the configuration may
+    /// name them tomorrow, or no more.
+    pub other_link_keys: Vec<DedupKey>,
 }

@@ -1,7 +1,7 @@
 //! What the file knows of anything that was ever seen, and the search for it.
 
 use super::outbox::operator::{self, Entry as Row};
-use super::outbox::{optional_text, text};
+use super::outbox::{optional_text, text, to_json};
 use super::{Db, StoreError};
 use crate::model::{Attempt, Category, Entry, Severity, Timestamp};
 use rusqlite::{OptionalExtension, named_params};
@@ -22,10 +22,8 @@ pub struct Sought {
     pub id: Option<i64>,
     /// The first digits of a key, as alerts show them.
     pub short_id: Option<String>,
-    /// A link or a guid, as it stands.
-    pub name: String,
-    /// The alias of the link.
-    pub alias: Option<String>,
+    /// The aliases of the link, under each name of its host.
+    pub aliases: Vec<String>,
 }
 
 /// An item and what became of it.
@@ -83,11 +81,14 @@ pub struct Sent {
     pub onward: Option<i64>,
 }
 
-/// Every match, the oldest first.
+/// Every match that an index finds, the oldest first.
 pub fn find(db: &Db, sought: &Sought) -> Result<Vec<Subject>, StoreError> {
     const ITEMS: &str = "\
-SELECT id FROM item WHERE id=:id OR link=:name OR guid=:name OR link_key=:alias
- UNION SELECT id FROM item WHERE :short IS NOT NULL AND substr(dedup_key,1,length(:short))=:short
+SELECT id FROM item WHERE id=:id
+ UNION SELECT item.id FROM json_each(:aliases) AS alias CROSS JOIN feed
+   CROSS JOIN item ON item.feed_id=feed.id AND item.link_key=alias.value
+ UNION SELECT item.id FROM feed
+   CROSS JOIN item ON item.feed_id=feed.id AND dedup_key>=:short AND dedup_key<:short||'g'
  UNION SELECT item.id FROM outbox JOIN item ON item.alert_id=outbox.alert_id WHERE outbox.id=:id
  UNION SELECT item_id FROM outbox JOIN edit ON edit.alert_id=outbox.alert_id WHERE outbox.id=:id";
     const ROWS: &str = "\
@@ -99,7 +100,7 @@ SELECT id FROM outbox WHERE id=:id AND NOT EXISTS(SELECT 1 FROM item WHERE item.
     let items = ids_where(
         db,
         ITEMS,
-        named_params! {":id": sought.id, ":name": sought.name, ":alias": sought.alias, ":short": short},
+        named_params! {":id": sought.id, ":aliases": to_json(&sought.aliases)?, ":short": short},
     )?;
     let rows = ids_where(db, ROWS, named_params! {":id": sought.id, ":short": short})?;
     let items = items.into_iter().map(Subject::Item);
@@ -117,14 +118,28 @@ fn ids_where(
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Shows each item's title to `look`, the newest first, for as long as it answers `true`.
-pub fn titles(db: &Db, mut look: impl FnMut(i64, &str) -> bool) -> Result<(), StoreError> {
-    let mut statement = db.prepare("SELECT id,title FROM item ORDER BY id DESC")?;
+/// An item, as far as a person may remember it.
+#[derive(Clone, Copy, Debug)]
+pub struct Glimpse<'g> {
+    pub id: i64,
+    pub title: &'g str,
+    pub link: Option<&'g str>,
+    pub guid: Option<&'g str>,
+}
+
+/// Shows each item to `look`, the newest first: reads the whole table.
+pub fn each(db: &Db, mut look: impl FnMut(Glimpse<'_>)) -> Result<(), StoreError> {
+    let mut statement = db.prepare("SELECT id,title,link,guid FROM item ORDER BY id DESC")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        if !look(row.get(0)?, &text(row, 1)?) {
-            break;
-        }
+        // What is no text, which others may have written, is nothing that anybody remembers.
+        let words = |column| Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_str().ok());
+        look(Glimpse {
+            id: row.get(0)?,
+            title: words(1)?.unwrap_or_default(),
+            link: words(2)?,
+            guid: words(3)?,
+        });
     }
     Ok(())
 }

@@ -56,7 +56,9 @@ pub fn all(db: &Db) -> Result<Vec<Health>, StoreError> {
 
 /// How many items of each feed are remembered, by its id.
 pub fn counts(db: &Db) -> Result<HashMap<i64, i64>, StoreError> {
-    let mut statement = db.prepare("SELECT feed_id,count(*) FROM item GROUP BY feed_id")?;
+    const COUNTS: &str = "\
+SELECT id,(SELECT count(*) FROM item WHERE feed_id=feed.id) FROM feed";
+    let mut statement = db.prepare(COUNTS)?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

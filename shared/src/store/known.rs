@@ -165,9 +165,15 @@ impl<'r> Reading<'r> {
     }
 
     fn by_link(&self, item: &Item) -> Result<Option<Known>, StoreError> {
-        let Some(link) = &item.link_key else {
-            return Ok(None);
-        };
+        for link in item.link_key.iter().chain(&item.other_link_keys) {
+            if let Some(known) = self.by_one_link(item, link)? {
+                return Ok(Some(known));
+            }
+        }
+        Ok(None)
+    }
+
+    fn by_one_link(&self, item: &Item, link: &DedupKey) -> Result<Option<Known>, StoreError> {
         let by_link = format!(
             "SELECT {COLUMNS} FROM item WHERE feed_id=:feed AND link_key=:link ORDER BY id DESC LIMIT 20"
         );

@@ -1,8 +1,8 @@
 //! Stories: what several feeds bring is told once; what has grown worse is told again.
 
-use super::outbox::text;
+use super::outbox::{text, to_json};
 use super::{Db, StoreError};
-use crate::model::{Severity, Timestamp};
+use crate::model::{DedupKey, Severity, Timestamp};
 use crate::policy::story::{is_of_one_page, is_of_the_same_ids, is_the_same_title};
 use rusqlite::{Row, named_params};
 use std::time::Duration;
@@ -21,6 +21,8 @@ pub struct Story {
     pub title: String,
     /// The CVE ids of its title, sorted, with commas between.
     pub cves: Option<String>,
+    /// The keys of its page under the other names of its host.
+    pub other_pages: Vec<DedupKey>,
     /// Its link leads to a page of its own, as far as an address can tell.
     pub has_a_page: bool,
     /// Its title alone may tell: no status page, no release, whose words are everybody's.
@@ -46,10 +48,13 @@ struct Way<'s> {
 
 /// A page of which either feed knows a single item.
 const OF_ONE_PAGE: &str = "\
-FROM alert JOIN item AS other ON other.alert_id=alert.id
-  JOIN item AS own ON own.id=:item AND other.link_key=own.link_key
- WHERE NOT EXISTS(SELECT 1 FROM item AS more WHERE more.feed_id=own.feed_id AND more.link_key=own.link_key AND more.id<>own.id)
-   AND NOT EXISTS(SELECT 1 FROM item AS more WHERE more.feed_id=other.feed_id AND more.link_key=own.link_key AND more.id<>other.id)";
+FROM item AS own
+  JOIN (SELECT link_key AS key FROM item WHERE id=:item UNION SELECT value FROM json_each(:pages)) AS page
+  CROSS JOIN item AS other ON other.link_key=page.key AND other.alert_id IS NOT NULL
+  CROSS JOIN alert ON alert.id=other.alert_id
+ WHERE own.id=:item AND own.link_key IS NOT NULL
+   AND NOT EXISTS(SELECT 1 FROM item AS more WHERE more.feed_id=own.feed_id AND more.link_key=own.link_key AND more.id<>own.id)
+   AND NOT EXISTS(SELECT 1 FROM item AS more WHERE more.feed_id=other.feed_id AND more.link_key=other.link_key AND more.id<>other.id)";
 const OF_THE_SAME_IDS: &str = "\
 FROM alert WHERE cves=:cves";
 const OF_LATE: &str = "\
@@ -99,7 +104,7 @@ pub fn told(
         });
     }
     for way in ways {
-        if let Some(told) = first(db, item_id, own, &way, now)? {
+        if let Some(told) = first(db, item_id, story, &way, now)? {
             return Ok(Some(told));
         }
     }
@@ -109,7 +114,7 @@ pub fn told(
 fn first(
     db: &Db,
     item_id: i64,
-    cves: Option<&str>,
+    story: &Story,
     way: &Way<'_>,
     now: Timestamp,
 ) -> Result<Option<Told>, StoreError> {
@@ -126,7 +131,12 @@ fn first(
     );
     values.extend_from_slice(named_params! {":item": item_id, ":since": since, ":until": until});
     if statement.parameter_index(":cves")?.is_some() {
-        values.push((":cves", &cves));
+        values.push((":cves", &story.cves));
+    }
+    let pages: Vec<&str> = story.other_pages.iter().map(DedupKey::as_str).collect();
+    let pages = to_json(&pages)?;
+    if statement.parameter_index(":pages")?.is_some() {
+        values.push((":pages", &pages));
     }
     let mut rows = statement.query(values.as_slice())?;
     while let Some(row) = rows.next()? {

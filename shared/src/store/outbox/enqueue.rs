@@ -189,6 +189,6 @@ pub fn notify(db: &Db, notice: &Notice, now: Timestamp) -> Result<Notified, Stor
     Ok(Notified { id, new: true })
 }
 
-pub(super) fn to_json(value: &(impl Serialize + ?Sized)) -> Result<String, StoreError> {
+pub(in crate::store) fn to_json(value: &(impl Serialize + ?Sized)) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::Bug(error.to_string()))
 }

@@ -33,6 +33,7 @@ pub mod waiting;
 
 mod row;
 
+pub(in crate::store) use enqueue::to_json;
 pub(in crate::store) use row::{optional_text, state, text};
 
 pub use claim::{Claim, claim, claim_each};
