@@ -8,12 +8,12 @@ use shared::model::{
     Blame, Category, DedupKey, Entry, Item, Judge, Lease, Priority, Settlement, Severity,
     Validators, Verdict,
 };
+use shared::store::explain::{self, Sought};
+use shared::store::health::{self, Told};
 use shared::store::items::Parsed;
 use shared::store::models::Name;
 use shared::store::outbox::operator::Listed;
 use shared::store::outbox::{self, Claim, Notice, operator, prune, waiting};
-use shared::store::explain::{self, Sought};
-use shared::store::health::{self, Told};
 use shared::store::stories::{self, Story};
 use shared::store::{
     StoreError, absent, edits, feeds, gate, heartbeats, items, journal, models, status, timeline,
@@ -198,7 +198,15 @@ fn the_tick_about_feeds(db: &Connection) -> Result<(), StoreError> {
         has_a_telling_title: true,
     };
     stories::told(db, 1, &story, now)?;
-    stories::told(db, 1, &Story { cves: None, ..story }, now)?;
+    stories::told(
+        db,
+        1,
+        &Story {
+            cves: None,
+            ..story
+        },
+        now,
+    )?;
     stories::also(db, 1, 1, "News", now)?;
     health::all(db)?;
     health::counts(db)?;

@@ -51,6 +51,8 @@ CREATE INDEX item_by_feed ON item(feed_id,id);
 CREATE INDEX item_last_seen ON item(feed_id,last_seen_at);
 CREATE INDEX item_pending ON item(id)       WHERE state='pending';
 CREATE INDEX item_alert   ON item(alert_id) WHERE alert_id IS NOT NULL;
+-- What a person remembers of an item, in its order: who asks reads a tenth of the table.
+CREATE INDEX item_glimpse ON item(id,title,link,guid);
 
 INSERT INTO ledger VALUES('item_in',0),('item_out',0);
 CREATE TRIGGER item_is_counted_in AFTER INSERT ON item
@@ -79,6 +81,9 @@ CREATE TABLE edit(
 ) STRICT;
 CREATE INDEX edit_untold ON edit(item_id)  WHERE changed_at IS NOT NULL;
 CREATE INDEX edit_alert  ON edit(alert_id) WHERE alert_id IS NOT NULL;
+
+-- A person asks by the short id of a notice, too.
+CREATE INDEX outbox_notice_id ON outbox(json_extract(payload,'$.short_id')) WHERE kind='notice';
 
 CREATE TABLE heartbeat(
   name TEXT PRIMARY KEY, started_at REAL, finished_at REAL, report TEXT

@@ -95,14 +95,17 @@ fn search(db: &Db, query: &str, hosts: &SameHosts) -> Result<Found, StoreError> 
     })
 }
 
-/// How many of the wanted words a title has. Most titles have none, and that is seen at once.
+/// How many of the wanted words a title has.
 fn shared_words(wanted: &BTreeSet<String>, title: &str) -> usize {
     let lower = title.to_lowercase();
-    if !wanted.iter().any(|word| lower.contains(word.as_str())) {
-        return 0;
-    }
-    let has = words(title);
-    wanted.iter().filter(|word| has.contains(*word)).count()
+    let is_there = |word: &&String| {
+        // Most are not, and that is seen at once.
+        lower.contains(word.as_str())
+            && lower
+                .split(|c: char| !c.is_alphanumeric())
+                .any(|one| one == word.as_str())
+    };
+    wanted.iter().filter(is_there).count()
 }
 
 fn sought(query: &str, hosts: &SameHosts) -> Sought {

@@ -89,8 +89,8 @@ SELECT id FROM item WHERE id=:id
    CROSS JOIN item ON item.feed_id=feed.id AND item.link_key=alias.value
  UNION SELECT item.id FROM feed
    CROSS JOIN item ON item.feed_id=feed.id AND dedup_key>=:short AND dedup_key<:short||'g'
- UNION SELECT item.id FROM outbox JOIN item ON item.alert_id=outbox.alert_id WHERE outbox.id=:id
- UNION SELECT item_id FROM outbox JOIN edit ON edit.alert_id=outbox.alert_id WHERE outbox.id=:id";
+ UNION SELECT id FROM item WHERE alert_id=(SELECT alert_id FROM outbox WHERE id=:id)
+ UNION SELECT item_id FROM edit WHERE alert_id=(SELECT alert_id FROM outbox WHERE id=:id)";
     const ROWS: &str = "\
 SELECT id FROM outbox WHERE id=:id AND NOT EXISTS(SELECT 1 FROM item WHERE item.alert_id=outbox.alert_id)
    AND NOT EXISTS(SELECT 1 FROM edit WHERE edit.alert_id=outbox.alert_id)
@@ -127,9 +127,10 @@ pub struct Glimpse<'g> {
     pub guid: Option<&'g str>,
 }
 
-/// Shows each item to `look`, the newest first: reads the whole table.
+/// Shows each item to `look`, the newest first: reads a whole index, but no summary.
 pub fn each(db: &Db, mut look: impl FnMut(Glimpse<'_>)) -> Result<(), StoreError> {
-    let mut statement = db.prepare("SELECT id,title,link,guid FROM item ORDER BY id DESC")?;
+    let mut statement =
+        db.prepare("SELECT id,title,link,guid FROM item INDEXED BY item_glimpse ORDER BY id DESC")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         // What is no text, which others may have written, is nothing that anybody remembers.
