@@ -184,7 +184,7 @@ fn the_tick_about_feeds(db: &Connection) -> Result<(), StoreError> {
     let now = START;
     let later = now + Duration::from_secs(4 * 86_400);
     let mut edited = item("a", "1");
-    edited.entry.title = "Another title of some words".to_owned();
+    "Another title of some words".clone_into(&mut edited.entry.title);
     items::store(db, &parsed(vec![edited, item("c", "2")]), later)?;
     for edit in edits::untold(db, 10)? {
         edits::history(db, edit.item.id)?;

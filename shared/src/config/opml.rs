@@ -2,7 +2,7 @@
 
 use crate::policy::text::one_line;
 use quick_xml::XmlVersion;
-use quick_xml::escape::escape;
+use quick_xml::escape::{escape, unescape};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 use std::ops::Range;
@@ -112,8 +112,7 @@ impl Reading {
             let attribute = attribute.ok()?;
             let value = match attribute.normalized_value(XmlVersion::Implicit1_0) {
                 Ok(value) => value,
-                // A bare ampersand, as people write it.
-                Err(_) => attribute.value.clone(),
+                Err(_) => entity_by_entity(&attribute.value).into(),
             };
             let value = Some(one_line(&value)).filter(|value| !value.is_empty());
             match attribute.key.as_ref().to_ascii_lowercase().as_str() {
@@ -143,6 +142,24 @@ impl Reading {
             place.end = end;
         }
     }
+}
+
+/// A bare ampersand, as people write it, and an entity that XML does not know stand for themselves;
+/// what stands beside them is read.
+fn entity_by_entity(value: &str) -> String {
+    let mut parts = value.split('&');
+    let mut read = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let entity = part.split_once(';').and_then(|(name, rest)| {
+            let entity = format!("&{name};");
+            Some((unescape(&entity).ok()?.into_owned(), rest))
+        });
+        match entity {
+            Some((character, rest)) => read.extend([character.as_str(), rest]),
+            None => read.extend(["&", part]),
+        }
+    }
+    read
 }
 
 fn is_outline(tag: &BytesStart<'_>) -> bool {
@@ -260,6 +277,27 @@ mod tests {
                 outline("https://c.example/", "", &["IT"]),
             ]
         );
+    }
+
+    #[test]
+    fn a_bare_ampersand_and_an_unknown_entity_spoil_nothing_beside_them() {
+        for (written, url) in [
+            ("?a=1&amp;b=2&c=3", "?a=1&b=2&c=3"),
+            ("?a=1&b=2&amp;c=&#x41;&#66;", "?a=1&b=2&c=AB"),
+            ("?q=caf&eacute;&amp;b=2", "?q=caf&eacute;&b=2"),
+            ("?a=1&&amp;b;&", "?a=1&&b;&"),
+            ("?a=&#0;&#x110000;&lt;", "?a=&#0;&#x110000;<"),
+        ] {
+            let text = format!(
+                "<opml><body><outline text=\"R&D &amp; more\" xmlUrl=\"https://a.example/{written}\"/></body></opml>"
+            );
+            let url = format!("https://a.example/{url}");
+            assert_eq!(
+                feeds(&text),
+                [outline(&url, "R&D & more", &[])],
+                "{written}"
+            );
+        }
     }
 
     #[test]
