@@ -19,12 +19,12 @@ fn desk(policy: &str, entries: &[(&str, &str, &str)], more: &str) -> Desk {
 }
 
 fn shows(desk: &Desk, entries: &[(&str, &str, &str)]) {
-    let items: String = entries
-        .iter()
-        .map(|(guid, title, text)| format!(
+    let mut items = String::new();
+    for (guid, title, text) in entries {
+        items += &format!(
             "<item><guid isPermaLink=\"false\">{guid}</guid><link>https://example.org/{guid}</link><title>{title}</title><description>{text}</description></item>"
-        ))
-        .collect();
+        );
+    }
     let rss = format!(
         "<rss version=\"2.0\"><channel><title>News</title><link>https://example.org/</link><description>d</description>{items}</channel></rss>"
     );

@@ -202,7 +202,7 @@ fn leaves(desk: &Desk, days: usize) {
     desk.configure(&["/b"], "");
     for _ in 0..days {
         desk.tick();
-        desk.world.advance(DAY - 2 * MINUTE);
+        desk.world.advance(DAY.saturating_sub(2 * MINUTE));
     }
 }
 

@@ -8,13 +8,12 @@ const SAME: &str = "[feeds]\nsame_hosts = [[\"a.example\", \"b.example\"]]\n";
 
 /// A feed with one entry for each `(host, page, title)`, whose guid is its address.
 fn rss(entries: &[(&str, &str, &str)]) -> Reply {
-    let items: String = entries
-        .iter()
-        .map(|(host, page, title)| {
-            let url = format!("https://{host}/{page}");
-            format!("<item><guid>{url}</guid><link>{url}</link><title>{title}</title></item>")
-        })
-        .collect();
+    let mut items = String::new();
+    for (host, page, title) in entries {
+        let url = format!("https://{host}/{page}");
+        items +=
+            &format!("<item><guid>{url}</guid><link>{url}</link><title>{title}</title></item>");
+    }
     Reply::feed(format!(
         "<rss version=\"2.0\"><channel><title>Example news</title><link>https://a.example/</link><description>d</description>{items}</channel></rss>"
     ))
@@ -22,7 +21,7 @@ fn rss(entries: &[(&str, &str, &str)]) -> Reply {
 
 fn room(extra: &str, entries: &[(&str, &str, &str)]) -> Newsroom {
     let mut room = Newsroom::new();
-    room.extra = extra.to_owned();
+    extra.clone_into(&mut room.extra);
     for path in ["/one", "/two"] {
         room.server.set(path, rss(&[("c.example", path, "Old")]));
     }
@@ -66,7 +65,7 @@ fn a_feed_whose_pages_move_between_two_names_of_one_host_tells_nothing_again() {
 fn a_list_that_is_written_or_taken_back_later_makes_nothing_new() {
     let mut room = room("", &at("b.example"));
     for extra in [SAME, "", SAME] {
-        room.extra = extra.to_owned();
+        extra.clone_into(&mut room.extra);
         let report = room.tick(&["/one", "/two"]);
         assert!(!report.feeds[0].result.brought_news(), "{extra:?}");
         room.world.advance(Duration::from_secs(86_400));
