@@ -122,8 +122,8 @@ fn weigh(edit: &Edit, facts: &FeedFacts, rules: &[Rule], now: Timestamp) -> Weig
         summary: edit.old_summary.clone(),
         ..edit.item.entry.clone()
     };
-    let before = classify::judge(&old, facts, rules).severity;
-    let mut verdict = classify::judge(&edit.item.entry, facts, rules);
+    let before = classify::rule(&old, facts, rules).verdict.severity;
+    let mut verdict = classify::rule(&edit.item.entry, facts, rules).verdict;
     let known = edit
         .severity
         .map_or(before, |severity| severity.min(before));
