@@ -28,7 +28,7 @@ use shared::store::feeds::{self, FeedState};
 use shared::store::items::{self, Pending};
 use shared::store::models;
 use shared::store::{Db, Remedy, Store, StoreError, beside};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -127,10 +127,11 @@ impl Tick {
     /// Feeds that are new get their row. While the database is held, only known feeds are read.
     async fn register(&self, wanted: &[Feed]) -> Result<Vec<FeedState>, StoreError> {
         let known = self.store.read(feeds::all).await?;
+        let urls: HashSet<&str> = known.iter().map(|state| state.url.as_str()).collect();
+        let wanted = wanted.iter().map(|feed| feed.url.as_str());
         let missing: Vec<String> = wanted
-            .iter()
-            .map(|feed| feed.url.to_string())
-            .filter(|url| !known.iter().any(|state| state.url == *url))
+            .filter(|url| !urls.contains(url))
+            .map(str::to_owned)
             .collect();
         if missing.is_empty() {
             return Ok(known);

@@ -122,12 +122,15 @@ impl Table {
     }
 
     pub fn end(self) {
+        println!();
         let syncs = Sample::new(self.syncs);
-        println!(
-            "\nappend of {FRAME} bytes and fdatasync, {} times in between: {}",
-            syncs.0.len(),
-            syncs.middle_and_worst()
-        );
+        if !syncs.0.is_empty() {
+            println!(
+                "append of {FRAME} bytes and fdatasync, {} times in between: {}",
+                syncs.0.len(),
+                syncs.middle_and_worst()
+            );
+        }
         println!("bars missed: {}", self.missed);
         println!("measured in {:.0} s", self.started.elapsed().as_secs_f64());
     }

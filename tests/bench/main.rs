@@ -1,8 +1,9 @@
-//! The benchmark: what this machine makes of the outbox protocol, beside what its disk does. Each
-//! figure stands with the fdatasync latency of its own moment; run it by `scripts/bench`.
+//! The benchmark: what this machine makes of the outbox protocol, beside what its disk does, of
+//! ticks, and of the feeds in them; run it by `scripts/bench`.
 
 mod figures;
 mod history;
+mod ingest;
 mod machine;
 mod protocol;
 mod running;
@@ -10,13 +11,15 @@ mod sender;
 mod telegram;
 
 use figures::Table;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Builder;
 
-const USAGE: &str = "usage: protocol [--dir DIR] [--sender PROGRAM] [--quick | --long]";
+const USAGE: &str = "\
+usage: protocol [--dir DIR] [--sender PROGRAM] [--ingest PROGRAM] [--feeds DIR]... [--only PART]
+                [--quick | --long]";
 
 /// What the command line asks for.
 struct Options {
@@ -24,7 +27,19 @@ struct Options {
     dir: PathBuf,
     /// `watchalert-sender`; without it the idle cost and the latency are left out.
     sender: Option<PathBuf>,
+    /// `watchalert-ingest`; without it there are no ticks.
+    ingest: Option<PathBuf>,
+    /// Folders of feeds to parse.
+    feeds: Vec<PathBuf>,
+    only: Option<Part>,
     scale: Scale,
+}
+
+/// What a benchmark can be confined to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Ingest,
+    Sender,
 }
 
 /// How long and how much is measured.
@@ -40,6 +55,12 @@ struct Scale {
     urgent: usize,
     /// At once, to one chat.
     burst: usize,
+    /// Each over feeds with nothing new.
+    ticks: u32,
+    /// In one tick.
+    feeds: usize,
+    /// Of which the fastest parse counts.
+    turns: usize,
     pace: Pace,
 }
 
@@ -61,6 +82,9 @@ const FULL: Scale = Scale {
     alerts: 300,
     urgent: 20,
     burst: 200,
+    ticks: 20,
+    feeds: 2_000,
+    turns: 25,
     pace: Pace::Set,
 };
 
@@ -73,6 +97,9 @@ const QUICK: Scale = Scale {
     alerts: 30,
     urgent: 5,
     burst: 20,
+    ticks: 3,
+    feeds: 200,
+    turns: 3,
     pace: Pace::Set,
 };
 
@@ -100,6 +127,9 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Strin
     let mut options = Options {
         dir: target_folder(),
         sender: None,
+        ingest: None,
+        feeds: Vec::new(),
+        only: None,
         scale: FULL,
     };
     while let Some(argument) = arguments.next() {
@@ -107,6 +137,9 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Strin
         match argument.as_str() {
             "--dir" => options.dir = value()?.into(),
             "--sender" => options.sender = Some(value()?.into()),
+            "--ingest" => options.ingest = Some(value()?.into()),
+            "--feeds" => options.feeds.push(value()?.into()),
+            "--only" => options.only = Some(part(&value()?)?),
             "--quick" => options.scale = QUICK,
             "--long" => options.scale = LONG,
             // Cargo's own.
@@ -115,6 +148,14 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Strin
         }
     }
     Ok(options)
+}
+
+fn part(name: &str) -> Result<Part, String> {
+    match name {
+        "ingest" => Ok(Part::Ingest),
+        "sender" => Ok(Part::Sender),
+        _ => Err(format!("--only {name}: it is ingest or sender")),
+    }
 }
 
 /// `target/measure/deps/protocol-…` → `target`.
@@ -129,25 +170,47 @@ async fn measure(options: &Options) {
         .tempdir_in(&options.dir)
         .expect("a folder to measure in");
     let dir = folder.path();
-    let scale = options.scale;
     machine::describe(dir);
     let mut table = Table::start(dir);
+    if options.only != Some(Part::Ingest) {
+        of_sender(&mut table, dir, options).await;
+    }
+    if options.only != Some(Part::Sender) {
+        of_ingest(&mut table, dir, options).await;
+    }
+    table.end();
+}
 
-    protocol::enqueue_alone(&mut table, dir, scale).await;
-    protocol::claim_and_settle(&mut table, dir, scale).await;
-    protocol::whole_path(&mut table, dir, scale).await;
-    protocol::the_senders_loop(&mut table, dir, scale).await;
-    history::claims(&mut table, dir, scale).await;
-    telegram::rate::measure(&mut table, dir, scale).await;
+async fn of_sender(table: &mut Table, dir: &Path, options: &Options) {
+    let scale = options.scale;
+    protocol::enqueue_alone(table, dir, scale).await;
+    protocol::claim_and_settle(table, dir, scale).await;
+    protocol::whole_path(table, dir, scale).await;
+    protocol::the_senders_loop(table, dir, scale).await;
+    history::claims(table, dir, scale).await;
+    telegram::rate::measure(table, dir, scale).await;
     let program = options.sender.as_deref();
     match program {
         Some(program) => {
-            sender::latency_and_idle(&mut table, dir, program, scale).await;
-            telegram::urgent::when_idle(&mut table, dir, program, scale).await;
-            telegram::urgent::behind_a_flood(&mut table, dir, program, scale).await;
+            sender::latency_and_idle(table, dir, program, scale).await;
+            telegram::urgent::when_idle(table, dir, program, scale).await;
+            telegram::urgent::behind_a_flood(table, dir, program, scale).await;
         }
         None => println!("(no --sender: latency and idle cost are left out)"),
     }
-    telegram::burst::measure(&mut table, dir, program, scale).await;
-    table.end();
+    telegram::burst::measure(table, dir, program, scale).await;
+}
+
+async fn of_ingest(table: &mut Table, dir: &Path, options: &Options) {
+    let scale = options.scale;
+    match options.ingest.as_deref() {
+        Some(program) => {
+            ingest::tick::nothing_new(table, dir, program, scale).await;
+            ingest::tick::very_many(table, dir, program, scale).await;
+        }
+        None => println!("(no --ingest: ticks are left out)"),
+    }
+    for folder in &options.feeds {
+        ingest::parse::measure(table, folder, scale);
+    }
 }

@@ -1,9 +1,9 @@
 //! Dates as feeds write them: RFC 3339, RFC 2822, and what people make of both.
 
 use shared::model::Timestamp;
-use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A moment as it was written, in whole seconds. Shows as RFC 3339.
+/// A moment as it was written, in whole seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Written {
     year: u32,
@@ -14,26 +14,6 @@ pub(super) struct Written {
     second: u32,
     /// Minutes east of Greenwich; a date that names no zone is UTC.
     offset: i32,
-}
-
-impl fmt::Display for Written {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-            offset,
-        } = self;
-        let sign = if *offset < 0 { '-' } else { '+' };
-        let (hours, minutes) = (offset.abs() / 60, offset.abs() % 60);
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{sign}{hours:02}:{minutes:02}"
-        )
-    }
 }
 
 /// Reads a date; `None` when there is none, or none after 1970 (some publishers write year 1).
@@ -48,6 +28,10 @@ pub(super) fn read(text: &str) -> Option<Written> {
 
 /// Lower case, and without the accents that occur in names of months.
 fn fold(text: &str) -> String {
+    let text = text.trim();
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     let fold = |char: char| match char {
         'é' | 'è' => 'e',
         'û' => 'u',
@@ -57,7 +41,7 @@ fn fold(text: &str) -> String {
         '\u{2212}' => '-',
         other => other,
     };
-    text.trim().to_lowercase().chars().map(fold).collect()
+    text.to_lowercase().chars().map(fold).collect()
 }
 
 impl Written {
@@ -164,14 +148,28 @@ impl Written {
     }
 
     pub(super) fn timestamp(self) -> Timestamp {
+        Timestamp::from_unix_millis(self.unix_seconds() * 1000)
+    }
+
+    /// As the time of a machine, which other crates' types are made from.
+    pub(super) fn system_time(self) -> SystemTime {
+        let seconds = self.unix_seconds();
+        let apart = Duration::from_secs(seconds.unsigned_abs());
+        if seconds < 0 {
+            UNIX_EPOCH - apart
+        } else {
+            UNIX_EPOCH + apart
+        }
+    }
+
+    fn unix_seconds(self) -> i64 {
         // Counted from March, leap days come last: https://howardhinnant.github.io/date_algorithms.html
         let shifted = i64::from(self.month + 9) % 12;
         let year = i64::from(self.year) - i64::from(self.month <= 2);
         let day_of_year = (153 * shifted + 2) / 5 + i64::from(self.day) - 1;
         let days = 365 * year + year / 4 - year / 100 + year / 400 + day_of_year - 719_468;
         let minutes = (days * 24 + i64::from(self.hour)) * 60 + i64::from(self.minute);
-        let seconds = (minutes - i64::from(self.offset)) * 60 + i64::from(self.second);
-        Timestamp::from_unix_millis(seconds * 1000)
+        (minutes - i64::from(self.offset)) * 60 + i64::from(self.second)
     }
 
     fn checked(mut self) -> Option<Self> {
@@ -280,6 +278,28 @@ fn zone(name: &str) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fmt;
+
+    /// RFC 3339.
+    impl fmt::Display for Written {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            let Self {
+                year,
+                month,
+                day,
+                hour,
+                minute,
+                second,
+                offset,
+            } = self;
+            let sign = if *offset < 0 { '-' } else { '+' };
+            let (hours, minutes) = (offset.abs() / 60, offset.abs() % 60);
+            write!(
+                f,
+                "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{sign}{hours:02}:{minutes:02}"
+            )
+        }
+    }
 
     #[test]
     fn dates_are_read_as_they_are_written() {
@@ -348,9 +368,17 @@ mod tests {
             ("1970-01-01T00:00:00Z", 0),
             ("2000-02-29T12:00:00Z", 951_825_600),
             ("2026-11-30T10:00:00+01:00", 1_796_029_200),
+            ("1970-01-01T00:00:00+02:00", -7_200),
         ] {
             let expected = Timestamp::from_unix_millis(seconds * 1000);
             assert_eq!(read(text).map(Written::timestamp), Some(expected), "{text}");
+            let time = read(text).unwrap().system_time();
+            let apart = time.duration_since(UNIX_EPOCH);
+            let apart = apart.map_or_else(
+                |before| -before.duration().as_secs_f64(),
+                |since| since.as_secs_f64(),
+            );
+            assert_eq!(Timestamp::from_unix_seconds(apart), expected, "{text}");
         }
     }
 

@@ -13,14 +13,13 @@ mod markup;
 mod parse;
 mod print;
 mod repair;
+mod survey;
 mod text;
 mod ttl;
 
-use crate::pattern::pattern;
-use regex::Regex;
 use shared::model::{Entry, Prints};
-use std::sync::LazyLock;
 use std::time::Duration;
+use survey::Survey;
 use url::Url;
 
 pub use text::plain;
@@ -120,17 +119,20 @@ fn parse_json(text: &str, base: Option<&Url>, known: &Prints) -> Result<Document
 }
 
 fn parse_xml(text: &str, base: Option<&Url>, known: &Prints) -> Result<Document, ParseError> {
-    limit::entries(text)?;
-    let strict = if repair::is_too_deep(text) {
+    let survey = Survey::of(text);
+    if survey.entries > limit::ENTRIES {
+        return Err(ParseError::TooManyEntries);
+    }
+    let strict = if repair::is_too_deep(text, survey.categories) {
         Err("nested too deeply".to_owned())
-    } else if limit::has_too_many_elements(text) {
+    } else if survey.elements > limit::ELEMENTS {
         Err("too many elements".to_owned())
     } else {
         parse::read(text, base, known)
     };
     match strict {
-        Ok(document) if is_complete(&document, text) => Ok(document),
-        Ok(_) => Ok(the_fuller_one(text, base)?),
+        Ok(document) if is_complete(&document, &survey, known) => Ok(document),
+        Ok(document) => the_fuller_one(document, text, base, known),
         Err(fault) => repair::read(text, base).map_err(|error| match error {
             ParseError::Broken(reason) => {
                 let fault = plain(&fault, 200);
@@ -141,52 +143,35 @@ fn parse_xml(text: &str, base: Option<&Url>, known: &Prints) -> Result<Document,
     }
 }
 
-/// Both readings, whole, so that they can be compared.
-fn the_fuller_one(text: &str, base: Option<&Url>) -> Result<Document, ParseError> {
-    let strict = parse::read(text, base, &Prints::NONE).map_err(ParseError::Broken)?;
+/// Of both readings, compared whole.
+fn the_fuller_one(
+    strict: Document,
+    text: &str,
+    base: Option<&Url>,
+    known: &Prints,
+) -> Result<Document, ParseError> {
+    let is_whole = *known == Prints::NONE;
+    let strict = if is_whole {
+        strict
+    } else {
+        parse::read(text, base, &Prints::NONE).map_err(ParseError::Broken)?
+    };
     match repair::read(text, base) {
         Ok(repaired) if repaired.yielded() > strict.yielded() => Ok(repaired),
         _ => Ok(strict),
     }
 }
 
-static ENTRY_OR_TEXT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"<(?:item|entry|title|description)(?-u:[\s/>])"));
-/// Found faster than a `char` of std is: for this, every document is searched from end to end.
-static BRACKET: LazyLock<Regex> = LazyLock::new(|| pattern("<"));
-
 /// False when feed-rs accepted the document but missed something that is plainly there: an item,
-/// or the rest of a title or description, which it cuts at the first tag inside.
-fn is_complete(document: &Document, text: &str) -> bool {
+/// or the rest of a title or description, which it cuts at the first tag inside. Entries that stand
+/// as they stood were found to be the fuller reading then.
+fn is_complete(document: &Document, survey: &Survey, known: &Prints) -> bool {
+    let found = document.entries.len();
     let bare = |entry: &Entry| entry.title.is_empty() && entry.link.is_none();
-    let prefixed = || text.contains(":item") || text.contains(":entry");
-    let mut items = 0;
-    for found in ENTRY_OR_TEXT.find_iter(text) {
-        if found.as_str().starts_with("<i") || found.as_str().starts_with("<e") {
-            items += 1;
-        } else if is_cut_short(text, found.end() - 1) {
-            return false;
-        }
-    }
-    items <= document.entries.len()
-        && !(document.entries.is_empty() && prefixed())
-        && !document.entries.iter().any(bare)
-}
-
-/// Whether a tag, whose name ends there, is followed by text and then by a tag that opens inside.
-/// XHTML is read whole.
-fn is_cut_short(text: &str, name_end: usize) -> bool {
-    let next = BRACKET.find_at(text, name_end).map(|next| next.range());
-    let inside =
-        next.and_then(|next| Some((text.get(name_end..next.start)?, text.get(next.end..)?)));
-    let Some((element, after)) = inside else {
-        return false;
-    };
-    let tag = element.split('>').next().unwrap_or_default();
-    tag.len() < element.len()
-        && !tag.ends_with('/')
-        && !tag.contains("xhtml")
-        && after.starts_with(|first: char| first.is_ascii_alphabetic())
+    let misses_none = survey.plain_entries <= found && (found > 0 || survey.entries == 0);
+    let is_unchanged = found > 0 && document.prints.iter().all(|print| known.hold(*print));
+    let is_whole = !survey.has_cut_texts && !document.entries.iter().any(bare);
+    misses_none && (is_unchanged || is_whole)
 }
 
 #[cfg(test)]

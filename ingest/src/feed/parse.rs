@@ -16,7 +16,7 @@ pub(super) fn read(text: &str, base: Option<&Url>, known: &Prints) -> Result<Doc
     let parser = feed_rs::parser::Builder::new()
         .base_uri(base.map(Url::as_str))
         .id_generator(|_, _, _| String::new())
-        .timestamp_parser(|text| date::read(text)?.to_string().parse().ok())
+        .timestamp_parser(|text| Some(date::read(text)?.system_time().into()))
         .build();
     let feed = caught(|| parser.parse(text.as_bytes()))
         .map_err(|_words| "feed-rs panicked")?

@@ -15,12 +15,14 @@ use url::Url;
 const DEPTH_LIMIT: usize = 256;
 /// Of links, and of categories, that an entry is read with.
 const MOST: usize = 100;
-/// Of the namespace of podcasts; short, because short needles are found faster.
+/// Of the namespace of podcasts.
 const PODCAST: &str = "itunes.com/dtds/";
 
-pub(super) fn is_too_deep(text: &str) -> bool {
-    let many = || text.matches("category").nth(DEPTH_LIMIT).is_some();
-    text.contains(PODCAST) && many() && markup::depth(&markup::scan(text)) > DEPTH_LIMIT
+/// `categories` are the elements of that name, under any prefix.
+pub(super) fn is_too_deep(text: &str, categories: usize) -> bool {
+    categories > DEPTH_LIMIT
+        && text.contains(PODCAST)
+        && markup::depth(&markup::scan(text)) > DEPTH_LIMIT
 }
 
 /// Reads what can be read. An item that the document breaks off in is left for the next time.
