@@ -57,7 +57,7 @@ fn an_alert_that_nobody_was_owed_is_pruned_by_its_age() {
 fn an_alert_leaves_with_its_last_row_whoever_deletes_it() {
     let world = World::new();
     let mut both = owed("one", &to("screen", "-"), Priority::High);
-    both.to.push(to("other", "-"));
+    both.to.push(to("other", "-").into());
     let now = world.clock.now();
     world
         .write(move |db| outbox::enqueue(db, &both, now))

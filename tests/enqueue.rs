@@ -40,8 +40,8 @@ fn an_alert_that_nobody_is_owed_must_say_why() {
 fn a_destination_named_twice_gets_one_row() {
     let world = World::new();
     let mut twice = owed("one", &to("screen", "-"), Priority::Low);
-    twice.to.push(to("other", "-"));
-    twice.to.push(to("screen", "-"));
+    twice.to.push(to("other", "-").into());
+    twice.to.push(to("screen", "-").into());
     let now = world.clock.now();
     let enqueued = world.write(move |db| outbox::enqueue(db, &twice, now));
     assert_eq!(

@@ -4,6 +4,8 @@
 
 #[path = "telegram/digests.rs"]
 mod digests;
+#[path = "telegram/failover.rs"]
+mod failover;
 #[path = "telegram/four_minutes.rs"]
 mod four_minutes;
 #[path = "telegram/hanging.rs"]

@@ -167,7 +167,7 @@ fn judge_one(scene: &Scene, planned: &Planned, parsed: &Parsed, item: &Item, rep
     let verdict = ruling.verdict;
     report.judged.count(verdict.severity);
     report.judged_by.count(verdict.judge, false);
-    let decision = enqueue::decide(&pending, &facts, verdict, &scene.config);
+    let decision = enqueue::decide(&pending, &facts, verdict, &scene.config, scene.clock.now());
     report
         .alerts
         .extend(decision.owed.as_ref().map(AlertReport::of));

@@ -107,11 +107,11 @@ fn decide(
                 .entry(edit.item.feed_id)
                 .or_default()
                 .push((edit, verdict)),
-            Weight::Graver(verdict) => told.push(single(edit, &verdict, &about, config)),
+            Weight::Graver(verdict) => told.push(single(edit, &verdict, &about, config, now)),
         }
     }
     for of_one_feed in low.into_values() {
-        told.extend(of_feed(of_one_feed, facts, config));
+        told.extend(of_feed(of_one_feed, facts, config, now));
     }
     (told, silent)
 }
@@ -145,18 +145,29 @@ fn weigh(edit: &Edit, facts: &FeedFacts, rules: &[Rule], now: Timestamp) -> Weig
 }
 
 /// One alert each, or one for all.
-fn of_feed(edits: Vec<(Edit, Verdict)>, facts: &Facts, config: &Config) -> Vec<Told> {
+fn of_feed(
+    edits: Vec<(Edit, Verdict)>,
+    facts: &Facts,
+    config: &Config,
+    now: Timestamp,
+) -> Vec<Told> {
     if edits.len() > SINGLE {
-        return many(edits, facts, config).into_iter().collect();
+        return many(edits, facts, config, now).into_iter().collect();
     }
     let each = edits.into_iter().map(|(edit, verdict)| {
         let about = facts.about(&edit.item);
-        single(edit, &verdict, &about, config)
+        single(edit, &verdict, &about, config, now)
     });
     each.collect()
 }
 
-fn single(edit: Edit, verdict: &Verdict, facts: &FeedFacts, config: &Config) -> Told {
+fn single(
+    edit: Edit,
+    verdict: &Verdict,
+    facts: &FeedFacts,
+    config: &Config,
+    now: Timestamp,
+) -> Told {
     let entry = &edit.item.entry;
     let is_graver = verdict.severity < Severity::Low;
     let reason = if is_graver {
@@ -176,7 +187,7 @@ fn single(edit: Edit, verdict: &Verdict, facts: &FeedFacts, config: &Config) -> 
     let raised_from = edit.alert_id.filter(|_| is_graver);
     let owed = Owed {
         raised_from,
-        ..owe(alert, key, facts, config)
+        ..owe(alert, key, facts, config, now)
     };
     Told {
         edits: vec![edit],
@@ -184,7 +195,12 @@ fn single(edit: Edit, verdict: &Verdict, facts: &FeedFacts, config: &Config) -> 
     }
 }
 
-fn many(edits: Vec<(Edit, Verdict)>, facts: &Facts, config: &Config) -> Option<Told> {
+fn many(
+    edits: Vec<(Edit, Verdict)>,
+    facts: &Facts,
+    config: &Config,
+    now: Timestamp,
+) -> Option<Told> {
     let (first, verdict) = edits.first()?;
     let about = facts.about(&first.item);
     let mut lines: Vec<String> = edits
@@ -205,7 +221,7 @@ fn many(edits: Vec<(Edit, Verdict)>, facts: &Facts, config: &Config) -> Option<T
     };
     let key = format!("e:{}:{}:{}", first.item.id, first.told + 1, edits.len());
     Some(Told {
-        owed: owe(alert, key, &about, config),
+        owed: owe(alert, key, &about, config, now),
         edits: edits.into_iter().map(|(edit, _)| edit).collect(),
     })
 }
@@ -230,8 +246,8 @@ fn alert_of(edit: &Edit, verdict: &Verdict, facts: &FeedFacts) -> Alert {
 
 /// Each change has a key of its own, and is settled in the transaction that enqueues it. An edit is no
 /// story that another feed could tell.
-fn owe(alert: Alert, key: String, facts: &FeedFacts, config: &Config) -> Owed {
-    let to = route(&alert, &facts.tags, config);
+fn owe(alert: Alert, key: String, facts: &FeedFacts, config: &Config, now: Timestamp) -> Owed {
+    let to = route(&alert, &facts.tags, config, now);
     Owed {
         dedup_key: key,
         cves: None,

@@ -25,12 +25,18 @@ pub struct Decision {
 }
 
 /// What follows from `verdict`: pure.
-pub fn decide(pending: &Pending, facts: &FeedFacts, verdict: Verdict, config: &Config) -> Decision {
+pub fn decide(
+    pending: &Pending,
+    facts: &FeedFacts,
+    verdict: Verdict,
+    config: &Config,
+    now: Timestamp,
+) -> Decision {
     let mut words = None;
     let story = know::story(&pending.entry, verdict.category, &config.same_hosts);
     let owed = verdict.severity.priority().map(|priority| {
         let alert = alert_of(pending, facts, &verdict);
-        let to = route(&alert, &facts.tags, config);
+        let to = route(&alert, &facts.tags, config, now);
         words = Some(in_words(&alert, &facts.tags, config));
         Owed {
             dedup_key: format!("i:{}:{}", pending.feed_id, pending.key),
@@ -132,5 +138,7 @@ fn raised(owed: &Owed, told: &Told) -> Owed {
 
 /// Where notices of the tick go: as an alert of that severity and category would.
 pub fn notices(alert: &Alert, config: &Config) -> Option<Destination> {
-    route(alert, &[], config).into_iter().next()
+    // What watchalert says about itself waits for no morning.
+    let addressees = route(alert, &[], config, Timestamp::EPOCH).into_iter();
+    addressees.map(|addressee| addressee.destination).next()
 }

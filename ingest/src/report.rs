@@ -224,7 +224,11 @@ impl AlertReport {
             source: alert.source.clone(),
             link: alert.link.clone(),
             reason: alert.reason.clone(),
-            to: owed.to.iter().map(|to| to.channel.clone()).collect(),
+            to: owed
+                .to
+                .iter()
+                .map(|to| to.destination.channel.clone())
+                .collect(),
         }
     }
 }

@@ -1,18 +1,34 @@
 //! Route: which destinations an alert is owed to. The first route that matches decides.
 
 use shared::config::{Config, Route};
-use shared::model::{Alert, Destination};
+use shared::model::{Alert, Destination, Priority, Timestamp};
+use shared::store::outbox::{Addressee, Fallback};
 
-/// The destinations of `alert`, whose feed has `tags`: never empty in a checked configuration.
-pub fn route(alert: &Alert, tags: &[String], config: &Config) -> Vec<Destination> {
+/// To whom `alert`, whose feed has `tags`, is owed at `now`: never empty in a checked configuration.
+pub fn route(alert: &Alert, tags: &[String], config: &Config, now: Timestamp) -> Vec<Addressee> {
     let default = std::slice::from_ref(&config.default_channel);
-    let matching = matching(alert, tags, config);
-    let names = matching.map_or(default, |(_, route)| route.to.as_slice());
-    let destinations = names.iter().filter_map(|name| {
-        let channel = config.channels.iter().find(|channel| channel.name == *name);
-        channel.map(shared::config::Channel::destination)
+    let route = matching(alert, tags, config).map(|(_, route)| route);
+    let names = route.map_or(default, |route| route.to.as_slice());
+    let fallback = route.and_then(|route| {
+        Some(Fallback {
+            to: destination(route.fallback.as_ref()?, config)?,
+            after: route.fallback_after,
+        })
     });
-    destinations.collect()
+    let priority = alert.severity.priority().unwrap_or(Priority::Low);
+    let quiet = |to: &Destination| config.quiet.as_ref()?.until(&to.channel, priority, now);
+    let destinations = names.iter().filter_map(|name| destination(name, config));
+    let addressees = destinations.map(|destination| Addressee {
+        not_before: quiet(&destination).unwrap_or_default(),
+        fallback: fallback.clone(),
+        destination,
+    });
+    addressees.collect()
+}
+
+fn destination(name: &str, config: &Config) -> Option<Destination> {
+    let channel = config.channels.iter().find(|channel| channel.name == name);
+    channel.map(shared::config::Channel::destination)
 }
 
 fn matching<'c>(alert: &Alert, tags: &[String], config: &'c Config) -> Option<(usize, &'c Route)> {
@@ -93,8 +109,8 @@ to = ["team"]
 
     fn routed(severity: Severity, category: Category, tags: &[&str]) -> Vec<String> {
         let (alert, tags, config) = scene(severity, category, tags);
-        let to = route(&alert, &tags, &config);
-        to.into_iter().map(|to| to.channel).collect()
+        let to = route(&alert, &tags, &config, Timestamp::EPOCH);
+        to.into_iter().map(|to| to.destination.channel).collect()
     }
 
     fn scene(

@@ -221,7 +221,14 @@ impl Tick {
             return None;
         }
         let config = &self.scene.config;
-        Some(enqueue::decide(&pending, &facts, ruling.verdict, config))
+        let now = self.scene.clock.now();
+        Some(enqueue::decide(
+            &pending,
+            &facts,
+            ruling.verdict,
+            config,
+            now,
+        ))
     }
 
     /// Feeds are read: until the deadline only models are waited for.
@@ -239,10 +246,10 @@ impl Tick {
     }
 
     async fn enqueue_judged(&mut self, judged: Vec<Judged>) -> Result<(), Failure> {
-        let config = &self.scene.config;
+        let (config, now) = (&self.scene.config, self.scene.clock.now());
         let decided = judged.into_iter().map(|judged| Decision {
             remembered: judged.remembered,
-            ..enqueue::decide(&judged.pending, &judged.facts, judged.verdict, config)
+            ..enqueue::decide(&judged.pending, &judged.facts, judged.verdict, config, now)
         });
         let decisions = decided.collect();
         // Held: the item has no verdict yet, and the next tick asks again, or remembers.

@@ -155,6 +155,7 @@ impl Drain {
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut rescan = interval(RESCAN);
         rescan.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        self.move_on().await?;
         self.look_everywhere().await?;
         systemd::ready();
         loop {
@@ -381,6 +382,7 @@ impl Drain {
         let now = self.runway.steady.now();
         // A clock that runs ahead would forget what is remembered so that it is not told again.
         let retention = self.runway.steady.is_sure().then_some(self.retention);
+        self.move_on().await?;
         let kept = upkeep::each_minute(&self.runway.store, retention, now).await;
         if let Err(error) = kept {
             self.bear(error)?;
@@ -392,6 +394,11 @@ impl Drain {
             self.schedule.waiting()
         ));
         Ok(())
+    }
+
+    async fn move_on(&mut self) -> Result<(), StoreError> {
+        let moved = upkeep::move_on(&self.runway, self.runway.steady.now()).await;
+        moved.or_else(|error| self.bear(error))
     }
 
     async fn look_everywhere(&mut self) -> Result<(), StoreError> {

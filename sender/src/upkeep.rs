@@ -1,13 +1,50 @@
-//! What the sender does for the file each minute: heal, prune, checkpoint.
+//! What the sender does for the file each minute: move on what is late, heal, prune, checkpoint.
 
-use shared::model::Timestamp;
+use crate::flight::Runway;
+use shared::model::{Gatekeeper, Timestamp};
 use shared::platform::systemd;
-use shared::store::outbox::{self, prune};
-use shared::store::{Store, StoreError, gate};
+use shared::store::outbox::{self, failover, prune};
+use shared::store::{Db, Store, StoreError, gate};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Prune transactions of one minute, a hundred rows each: more can wait for the next.
 const PRUNES: usize = 20;
+
+/// What one channel cannot deliver in time goes to another, and what has expired ends.
+pub(crate) async fn move_on(runway: &Runway, now: Timestamp) -> Result<(), StoreError> {
+    let store = &runway.store;
+    for place in store.read(move |db| failover::overdue(db, now)).await? {
+        let mut moved = 0;
+        loop {
+            systemd::alive();
+            let (channels, place) = (Arc::clone(&runway.channels), place.clone());
+            let fail_over = move |db: &Db| {
+                let is_closed = !channels.is_configured(&place.channel)
+                    || gate::is_closed(db, &channels.keys(&place), now)?;
+                failover::fail_over(db, &place, is_closed, now)
+            };
+            match store.write(fail_over).await? {
+                0 => break,
+                rows => moved += rows,
+            }
+        }
+        if moved > 0 {
+            tracing::warn!(rows = moved, %place, "not delivered in time, so their fallback gets them");
+        }
+    }
+    // An age that a wrong clock tells ends nothing.
+    while runway.steady.is_sure() {
+        systemd::alive();
+        let told = runway.channels.notices("").cloned();
+        let expire = move |db: &Db| failover::expire(db, told.as_ref(), now);
+        match store.write(expire).await? {
+            0 => break,
+            rows => tracing::warn!(rows, "expired before they could be delivered"),
+        }
+    }
+    Ok(())
+}
 
 /// `retention` is `None` while ages cannot be believed: then nothing is pruned.
 pub(crate) async fn each_minute(

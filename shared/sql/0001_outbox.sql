@@ -26,12 +26,15 @@ CREATE INDEX alert_not_owed ON alert(created_at) WHERE not_owed IS NOT NULL;
 CREATE TABLE outbox(
   -- Triggers see -1 for an id that is left to us, so no row may have it.
   id           INTEGER PRIMARY KEY AUTOINCREMENT CHECK(id BETWEEN 1 AND 9000000000000000000),
-  idempotency_key TEXT UNIQUE,                 -- 'a:<alert>:<channel>:<chat>' | 'd:<first>:<last>:<count>' | 'n:<event>:<about>:<channel>:<chat>'
+  idempotency_key TEXT UNIQUE,                 -- 'a:<alert>:<channel>:<chat>' | 'd:<first>:<last>:<count>' | 'f:<row>:<channel>' | 'n:<event>:<about>:<channel>:<chat>'
   kind         TEXT NOT NULL DEFAULT 'raw' CHECK(kind IN('raw','alert','digest','notice')),
   alert_id     INTEGER REFERENCES alert(id),
   parent_id    INTEGER REFERENCES outbox(id),  -- the digest this row was folded into
   released_from INTEGER,                       -- the digest that it was in and that was given up: it is folded no more
   moved_to     INTEGER REFERENCES outbox(id),  -- the row on the fallback channel
+  fallback_at  REAL,                           -- if it is not delivered by then, it moves to this other place
+  fallback_channel TEXT,
+  fallback_chat_id TEXT,
   told_by      INTEGER REFERENCES outbox(id),  -- the notice that told of this row's death
   told_at      REAL,                           -- when it was told; without told_by: in log and status
   channel      TEXT NOT NULL DEFAULT '',       -- '' until the sender fills in the default channel
@@ -68,6 +71,7 @@ CREATE TABLE outbox(
     OR ((kind='notice' OR idempotency_key NOT GLOB 'n:*')
       AND (kind='digest' OR idempotency_key NOT GLOB 'd:[0-9]*')
       AND (idempotency_key NOT GLOB 'a:[0-9]*' OR coalesce(idempotency_key GLOB 'a:'||alert_id||':*',0)))),
+  CONSTRAINT fallback_is_whole      CHECK((fallback_at IS NULL)=(fallback_channel IS NULL) AND (fallback_at IS NULL)=(fallback_chat_id IS NULL)),
   CONSTRAINT digests_are_ours       CHECK(kind<>'digest' OR coalesce(idempotency_key GLOB 'd:[0-9]*',0)),
   CONSTRAINT rest_is_an_array       CHECK(rest IS NULL OR (state<>'sent' AND json_valid(rest) AND json_type(rest)='array')),
   CONSTRAINT leased_iff_epoch       CHECK((state='leased')=(lease_epoch IS NOT NULL)),
@@ -87,6 +91,8 @@ CREATE INDEX outbox_foldable ON outbox(channel, chat_id, priority, id, due_at)
 CREATE INDEX outbox_single   ON outbox(channel, chat_id, priority, id, due_at)
   WHERE state='ready' AND (kind<>'alert' OR priority=0 OR attempts>0 OR released_from IS NOT NULL);
 CREATE INDEX outbox_due      ON outbox(due_at)    WHERE state='ready';
+CREATE INDEX outbox_fallback ON outbox(fallback_at) WHERE state='ready' AND fallback_at IS NOT NULL;
+CREATE INDEX outbox_expires ON outbox(expires_at) WHERE state='ready' AND expires_at IS NOT NULL;
 CREATE INDEX outbox_notices  ON outbox(channel, chat_id) WHERE state='ready' AND kind='notice';
 CREATE INDEX outbox_leased   ON outbox(id)        WHERE state='leased';
 CREATE INDEX outbox_dead     ON outbox(id)        WHERE state='dead';

@@ -243,7 +243,7 @@ pub fn owed(key: &str, to: &Destination, priority: Priority) -> Owed {
         dedup_key: key.to_owned(),
         alert: alert(key, severity),
         priority,
-        to: vec![to.clone()],
+        to: vec![to.clone().into()],
         cves: None,
         raised_from: None,
         not_owed: None,

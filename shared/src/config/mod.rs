@@ -14,6 +14,7 @@ mod feed;
 mod hosts;
 mod ingest;
 pub mod opml;
+mod quiet;
 mod reader;
 mod route;
 mod rule;
@@ -30,6 +31,7 @@ pub use error::{ConfigError, Place, Problem};
 pub use feed::Feed;
 pub use hosts::SameHosts;
 pub use ingest::Ingest;
+pub use quiet::Quiet;
 pub use route::Route;
 pub use rule::{Adjust, Match, Rule};
 pub use secret::{Program, Secret, SecretFile};
@@ -66,6 +68,7 @@ pub struct Config {
     pub channels: Vec<Channel>,
     pub routes: Vec<Route>,
     pub outbox: Outbox,
+    pub quiet: Option<Quiet>,
     /// `None`: each alert goes out by itself.
     pub digests: Option<Digests>,
     /// What is allowed but probably not meant, as sentences.
@@ -177,6 +180,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
     let channels = channel::read_all(&mut root, around);
     let default_channel = channel::read_default(&mut root, &channels);
     let routes = route::read_all(&mut root, &channels);
+    let quiet = quiet::read(&mut root, &channels, &timezone);
     root.finish();
     let mut warnings = match &opml {
         Some(path) => feed::read_opml(path, &mut feeds, &ingest, around),
@@ -196,6 +200,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
         channels: channels.sound,
         routes,
         outbox,
+        quiet,
         digests,
         warnings,
     })

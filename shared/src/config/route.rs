@@ -4,8 +4,9 @@
 use super::channel::Channels;
 use super::reader::Section;
 use super::rule::SENT;
-use super::value::{one_of, text};
+use super::value::{DAY, MINUTE, duration, one_of, text};
 use crate::model::{Category, Severity};
+use std::time::Duration;
 
 /// What is `None` is not asked for; what is given must fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,10 @@ pub struct Route {
     pub tag: Option<Vec<String>>,
     /// Names of configured channels, at least one, none twice.
     pub to: Vec<String>,
+    /// The channel for what those do not deliver within `fallback_after`; none of them.
+    pub fallback: Option<String>,
+    /// 15 min by default.
+    pub fallback_after: Duration,
 }
 
 pub(super) fn read_all(root: &mut Section<'_>, channels: &Channels<'_>) -> Vec<Route> {
@@ -48,7 +53,23 @@ fn read(section: &mut Section<'_>, channels: &Channels<'_>) -> Route {
     let to = section.filled_list("to", "is empty; name at least one channel", |value| {
         channels.named_by(value)
     });
+    let fallback = section.get("fallback", |value| {
+        let name = channels.named_by(value)?;
+        if to.as_ref().is_some_and(|to| to.contains(&name)) {
+            return Err(format!("{name:?} is one of `to`; name another channel"));
+        }
+        Ok(name)
+    });
+    if fallback.is_none() && section.has("fallback_after") && !section.has("fallback") {
+        section.refuse(
+            "fallback_after",
+            "says when, but not where to; add fallback = \"NAME\"",
+        );
+    }
+    let after = section.get("fallback_after", duration(MINUTE..=7 * DAY));
     Route {
+        fallback,
+        fallback_after: after.unwrap_or(15 * MINUTE),
         severity: section.filled_list("severity", empty, one_of("severity", &SENT)),
         category: section.filled_list("category", empty, one_of("category", Category::ALL)),
         tag: section.filled_list("tag", empty, text),

@@ -5,6 +5,7 @@ use crate::store::{Db, StoreError};
 use rusqlite::{OptionalExtension, named_params};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// An alert and where it must go.
 #[derive(Clone, Debug)]
@@ -14,13 +15,39 @@ pub struct Owed {
     pub alert: Alert,
     pub priority: Priority,
     /// One row each, named twice or not. Empty only together with `not_owed`.
-    pub to: Vec<Destination>,
+    pub to: Vec<Addressee>,
     /// The CVE ids of the story, sorted, with commas between.
     pub cves: Option<String>,
     /// The alert of the same story that was less grave.
     pub raised_from: Option<i64>,
     /// Why nobody is owed this alert.
     pub not_owed: Option<String>,
+}
+
+/// To whom an alert is owed, from when on, and who gets it when they do not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addressee {
+    pub destination: Destination,
+    /// [`Timestamp::EPOCH`]: at once.
+    pub not_before: Timestamp,
+    pub fallback: Option<Fallback>,
+}
+
+/// Another channel, for what is not delivered within a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fallback {
+    pub to: Destination,
+    pub after: Duration,
+}
+
+impl From<Destination> for Addressee {
+    fn from(destination: Destination) -> Self {
+        Self {
+            destination,
+            not_before: Timestamp::EPOCH,
+            fallback: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +78,10 @@ const SEEN: &str = "UPDATE alert SET seen=seen+1 WHERE dedup_key=:key RETURNING 
 
 /// `next_attempt` is 0, "at once", and not the time: that may be of a clock that runs ahead.
 const ROW: &str = "\
-INSERT INTO outbox(idempotency_key,kind,alert_id,channel,chat_id,payload,priority,next_attempt,created_at)
-VALUES(:key,'alert',:alert,:channel,:chat,:payload,:priority,0,:now)";
+INSERT INTO outbox(idempotency_key,kind,alert_id,channel,chat_id,payload,priority,not_before,next_attempt,created_at,
+                   fallback_at,fallback_channel,fallback_chat_id)
+VALUES(:key,'alert',:alert,:channel,:chat,:payload,:priority,:not_before,0,:now,
+       :fallback_at,:fallback_channel,:fallback_chat)";
 
 /// Accepts an alert: once this commits it is owed until it is delivered or a person says otherwise.
 ///
@@ -97,14 +126,21 @@ fn owe(
     now: Timestamp,
 ) -> Result<usize, StoreError> {
     let mut served = BTreeSet::new();
-    for destination in &owed.to {
+    for addressee in &owed.to {
+        let destination = &addressee.destination;
         if !served.insert(destination) {
             continue;
         }
+        let fallback = addressee.fallback.as_ref();
+        let from = now.max(addressee.not_before);
         let written = db.prepare_cached(ROW)?.execute(named_params! {
             ":key": format!("a:{alert_id}:{}:{}", destination.channel, destination.chat_id),
             ":alert": alert_id, ":channel": destination.channel, ":chat": destination.chat_id,
             ":payload": payload, ":priority": owed.priority.rank(), ":now": now.unix_seconds(),
+            ":not_before": addressee.not_before.unix_seconds(),
+            ":fallback_at": fallback.map(|fallback| (from + fallback.after).unix_seconds()),
+            ":fallback_channel": fallback.map(|fallback| &fallback.to.channel),
+            ":fallback_chat": fallback.map(|fallback| &fallback.to.chat_id),
         })?;
         if written != 1 {
             return Err(StoreError::Bug(format!(
@@ -123,14 +159,15 @@ pub fn extend(db: &Db, alert_id: i64, owed: &Owed, now: Timestamp) -> Result<usi
 SELECT 1 FROM outbox WHERE alert_id=:alert AND idempotency_key=:key";
     let mut further = owed.clone();
     further.to.clear();
-    for to in &owed.to {
+    for addressee in &owed.to {
+        let to = &addressee.destination;
         let key = format!("a:{alert_id}:{}:{}", to.channel, to.chat_id);
         let served = db
             .prepare_cached(SERVED)?
             .query_row(named_params! {":alert": alert_id, ":key": key}, |_| Ok(()))
             .optional()?;
         if served.is_none() {
-            further.to.push(to.clone());
+            further.to.push(addressee.clone());
         }
     }
     let payload: String = db

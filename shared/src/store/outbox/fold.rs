@@ -61,6 +61,7 @@ struct Member {
     id: i64,
     priority: i64,
     created_at: f64,
+    fallback_at: Option<f64>,
 }
 
 /// Folds what waits for `to` into as many digests as `gatekeeper` makes of it: the gravest, then the
@@ -94,7 +95,7 @@ fn foldable(
     now: Timestamp,
 ) -> Result<(Vec<Member>, Vec<Alert>), StoreError> {
     let statement = format!(
-        "SELECT id,priority,created_at,payload FROM outbox WHERE {FOLDABLE} ORDER BY priority,id LIMIT {AT_ONCE}"
+        "SELECT id,priority,created_at,payload,fallback_at FROM outbox WHERE {FOLDABLE} ORDER BY priority,id LIMIT {AT_ONCE}"
     );
     let mut statement = db.prepare_cached(&statement)?;
     let mut rows = statement.query(named_params! {
@@ -109,16 +110,20 @@ fn foldable(
                 id: row.get(0)?,
                 priority: row.get(1)?,
                 created_at: row.get(2)?,
+                fallback_at: row.get(4)?,
             });
         }
     }
     Ok((members, alerts))
 }
 
-/// As old as the oldest in it, and as grave as the gravest.
+/// As old as the oldest in it, and as grave as the gravest. When the first of them would go to
+/// another channel the digest is dissolved; it goes to no channel itself.
 const DIGEST: &str = "\
-INSERT INTO outbox(idempotency_key,kind,channel,chat_id,payload,priority,next_attempt,created_at)
-VALUES(:key,'digest',:channel,:chat,:payload,:priority,0,:created) RETURNING id";
+INSERT INTO outbox(idempotency_key,kind,channel,chat_id,payload,priority,next_attempt,created_at,
+                   fallback_at,fallback_channel,fallback_chat_id)
+VALUES(:key,'digest',:channel,:chat,:payload,:priority,0,:created,
+       :fallback_at,iif(:fallback_at IS NULL,NULL,''),iif(:fallback_at IS NULL,NULL,'')) RETURNING id";
 
 const FOLD: &str = "\
 UPDATE outbox SET state='folded',parent_id=:digest,updated_at=:now
@@ -131,12 +136,14 @@ fn digest(db: &Db, to: &Destination, members: &[Member], now: Timestamp) -> Resu
     let count = members.len();
     let ids: Vec<i64> = members.iter().map(|member| member.id).collect();
     let created = members.iter().map(|member| member.created_at);
+    let fallback = members.iter().filter_map(|member| member.fallback_at);
     let digest: i64 = db.prepare_cached(DIGEST)?.query_row(
         named_params! {
             ":key": format!("d:{}:{}:{count}", first.id, last.id),
             ":channel": to.channel, ":chat": to.chat_id,
             ":payload": json!({"title": format!("{count} alerts"), "rows": ids}).to_string(),
             ":priority": first.priority, ":created": created.fold(f64::MAX, f64::min),
+            ":fallback_at": fallback.reduce(f64::min),
         },
         |row| row.get(0),
     )?;
@@ -177,10 +184,12 @@ const RELEASE: &str = "\
 UPDATE outbox SET state='ready',parent_id=NULL,released_from=:digest,updated_at=:now
  WHERE parent_id=:digest AND state='folded'";
 
-/// What was in a digest that is given up goes out by itself. Returns how many.
-pub(super) fn release(db: &Db, digest: i64, now: Timestamp) -> Result<usize, StoreError> {
-    let released = db
-        .prepare_cached(RELEASE)?
-        .execute(named_params! {":digest": digest, ":now": now.unix_seconds()})?;
-    Ok(released)
+/// A digest that is given up is cancelled, and what was in it goes out by itself.
+pub(super) fn dissolve(db: &Db, digest: i64, now: Timestamp) -> Result<(), StoreError> {
+    const CANCEL: &str = "UPDATE outbox SET state='cancelled',updated_at=:now WHERE id=:digest";
+    for statement in [RELEASE, CANCEL] {
+        db.prepare_cached(statement)?
+            .execute(named_params! {":digest": digest, ":now": now.unix_seconds()})?;
+    }
+    Ok(())
 }

@@ -14,6 +14,7 @@
 //! | [`enqueue`](mod@enqueue) | nothing → ready |
 //! | [`claim`](mod@claim) | ready → leased, with its attempt row, before the network is touched |
 //! | `fold` | ready → folded, in the transaction of a claim; folded → ready |
+//! | [`failover`] | ready → moved, with a row for another channel; ready → expired |
 //! | [`settle`](mod@settle) | leased → sent, ready or dead, by the holder of the lease alone |
 //! | [`recover`] | leased → ready under a new epoch; backoff that no clock can reach |
 //! | [`waiting`] | none: says which destinations have something, and when |
@@ -24,6 +25,7 @@
 
 pub mod claim;
 pub mod enqueue;
+pub mod failover;
 mod fold;
 pub mod operator;
 pub mod prune;
@@ -37,6 +39,6 @@ pub(in crate::store) use enqueue::to_json;
 pub(in crate::store) use row::{optional_text, state, text};
 
 pub use claim::{Claim, claim, claim_each};
-pub use enqueue::{Enqueued, Notice, Notified, Owed, enqueue, extend, notify};
+pub use enqueue::{Addressee, Enqueued, Fallback, Notice, Notified, Owed, enqueue, extend, notify};
 pub use recover::{Epoch, heal, take_over};
 pub use settle::{Settled, bury_behind, settle};

@@ -12,14 +12,15 @@ use std::time::Duration;
 /// The columns that [`delivery`] reads, in its order.
 pub(super) const COLUMNS: &str = "id,kind,channel,chat_id,priority,payload,max(created_at,not_before,coalesce(revived_at,0)),rest,failures,failing_at,failed_for";
 
-/// A copy of it in a digest that was given up may have arrived too. Who revives a row gives it its tries again; but a copy that may have arrived stays one. Before
+/// A copy of it in a digest that was given up, or on the channel that it came from, may have arrived too. Who revives a row gives it its tries again; but a copy that may have arrived stays one. Before
 /// the last message that arrived all is settled. By number, for clocks are set.
 const HISTORY: &str = "\
 SELECT count(*) FILTER(WHERE outcome='unknown' AND n>tries_from),
        count(*) FILTER(WHERE outcome='rejected' AND n>tries_from),
        count(*) FILTER(WHERE outcome IN('unknown','interrupted'))
        +(SELECT count(*) FROM attempt
-          WHERE outbox_id=(SELECT released_from FROM outbox WHERE id=:id) AND outcome IN('unknown','interrupted')),
+          WHERE outbox_id IN(SELECT released_from FROM outbox WHERE id=:id UNION ALL SELECT id FROM outbox WHERE moved_to=:id)
+            AND outcome IN('unknown','interrupted')),
        EXISTS(SELECT 1 FROM attempt WHERE outbox_id=:id AND outcome='ok')
   FROM attempt, (SELECT tries_from FROM outbox WHERE id=:id)
  WHERE outbox_id=:id

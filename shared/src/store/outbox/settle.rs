@@ -202,15 +202,8 @@ fn release(
     wait(db, lease, Timestamp::EPOCH, Some(reason), now)?;
     end_attempt(db, of(lease), outcome_of(fault), Some(fault), now)?;
     unmark(db, lease, fault.maybe_delivered)?;
-    dissolve(db, lease.held().id, now)?;
+    fold::dissolve(db, lease.held().id, now)?;
     Ok(Settled::Waits)
-}
-
-fn dissolve(db: &Db, digest: i64, now: Timestamp) -> Result<(), StoreError> {
-    fold::release(db, digest, now)?;
-    db.prepare_cached("UPDATE outbox SET state='cancelled',updated_at=:now WHERE id=:id")?
-        .execute(named_params! {":now": now.unix_seconds(), ":id": digest})?;
-    Ok(())
 }
 
 /// A marked copy was counted when it was claimed, and did not go out.
@@ -254,7 +247,7 @@ pub fn bury_behind(
         )?
         .collect::<rusqlite::Result<_>>()?;
     for digest in digests {
-        dissolve(db, digest, now)?;
+        fold::dissolve(db, digest, now)?;
     }
     let rows: Vec<i64> = db
         .prepare_cached(OLD)?
