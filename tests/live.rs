@@ -82,6 +82,7 @@ impl Room {
             clock: self.world.clock.clone(),
             chance: fastrand::Rng::with_seed(7),
             output: Output::new(io::sink()),
+            terminal: false,
         };
         let mut out = Vec::new();
         let executed = command::execute(args, outside, std::future::pending(), &mut out);

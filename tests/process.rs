@@ -13,6 +13,8 @@ mod kills;
 mod kills_telegram;
 #[path = "process/notify.rs"]
 mod notify;
+#[path = "process/operator.rs"]
+mod operator;
 #[path = "process/output.rs"]
 mod output;
 #[path = "process/prompt.rs"]

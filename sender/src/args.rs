@@ -2,7 +2,9 @@
 
 use clap::{Args as Group, Parser, Subcommand};
 use clap_complete::Shell;
+use shared::model::Priority;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Delivers what waits in the outbox, and answers for it.
 #[derive(Debug, Parser)]
@@ -17,6 +19,8 @@ Examples:
   watchalert-sender status               what waits, since when, what is dead
   watchalert-sender queue list --dead    dead letters
   watchalert-sender queue retry 17 18    send them again
+  watchalert-sender queue add \"disk full\" --priority high
+  watchalert-sender queue add - --chats chats.txt --key news-7 < news.txt
   watchalert-sender verify               is every alert accounted for?
   watchalert-sender check --live         would every channel work? (nothing is sent)
   watchalert-sender test ops             does [channel.ops] work? (one message)
@@ -69,6 +73,14 @@ pub enum Command {
         #[arg(long)]
         anyway: bool,
     },
+    /// Write a checked snapshot of the database, while both programs run
+    #[command(
+        after_help = "To restore: stop both programs, put the file in the database's place, remove its -wal and -shm, start them.\nWhat was delivered since then is delivered again. Ends with 1 when the snapshot is not sound."
+    )]
+    Backup {
+        /// Where to; there must be nothing yet
+        file: PathBuf,
+    },
     /// Create the database or bring it to this version's schema
     Migrate,
     /// Check the configuration and list every problem in it
@@ -115,6 +127,8 @@ pub enum Queue {
     },
     /// Show one row with all its attempts
     Show { id: i64 },
+    /// Add a message for a chat, or for every chat of a file
+    Add(Add),
     /// Send dead or expired rows again, at once
     Retry {
         #[arg(required = true, value_name = "ID")]
@@ -125,4 +139,40 @@ pub enum Queue {
         #[arg(required = true, value_name = "ID")]
         ids: Vec<i64>,
     },
+}
+
+#[derive(Clone, Debug, Group)]
+#[command(
+    after_help = "A key makes it harmless to say the same again: one message for each chat under one key.\nMessages for a file of chats are of low priority unless you say otherwise, and give way to all others."
+)]
+pub struct Add {
+    /// The text; - reads it from standard input
+    pub text: String,
+    /// The NAME of a [channel.NAME] [default: the default channel]
+    #[arg(long, value_name = "NAME")]
+    pub channel: Option<String>,
+    /// A chat of that channel [default: the channel's own]
+    #[arg(long, allow_hyphen_values = true)]
+    pub chat: Option<String>,
+    /// A file with a chat in each line; what stands behind # is for people
+    #[arg(long, value_name = "FILE", conflicts_with = "chat")]
+    pub chats: Option<PathBuf>,
+    /// The name under which this message is known
+    #[arg(long)]
+    pub key: Option<String>,
+    /// critical, high, normal or low
+    #[arg(long)]
+    pub priority: Option<Priority>,
+    /// Not before then: 2026-12-02T08:00, or 2h
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
+    /// Not after so long, counted from when it may first be sent
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub expires: Option<Duration>,
+    /// Say what would be added, and add nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Ask no question when it goes to many
+    #[arg(long)]
+    pub yes: bool,
 }

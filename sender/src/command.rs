@@ -23,6 +23,8 @@ pub struct World {
     pub chance: fastrand::Rng,
     /// Alerts of the console channel go here.
     pub output: Output,
+    /// Somebody can be asked.
+    pub terminal: bool,
 }
 
 /// Does what was asked. Results go to `out`.
@@ -48,6 +50,9 @@ pub async fn execute(
         Command::Queue(queue @ (Queue::List { .. } | Queue::Show { .. })) => {
             operate::queue::look(&queue, &load(Program::Sender)?, now, out)?
         }
+        Command::Queue(Queue::Add(add)) => {
+            operate::add::run(add, &load(Program::Sender)?, &world, out).await?
+        }
         Command::Queue(queue) => {
             operate::queue::shift(&queue, &load(Program::Sender)?, now, out).await?
         }
@@ -61,6 +66,13 @@ pub async fn execute(
         Command::Test { channel, anyway } => {
             let config = load(Program::Sender)?;
             operate::test::run(&config, &channel, anyway, &world, out).await?
+        }
+        Command::Backup { file } => {
+            let (sound, printed) = operate::backup::run(&load(Program::Sender)?, &file, now, out)?;
+            if !sound {
+                return Ok(Exit::Unexpected);
+            }
+            printed
         }
         Command::Migrate => {
             let config = load(Program::Sender)?;

@@ -6,7 +6,7 @@ use shared::platform::clock::Clock;
 use shared::platform::environment::Environment;
 use shared::platform::exit::Exit;
 use shared::platform::telemetry;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         clock: Clock::system(),
         chance: fastrand::Rng::new(),
         output: Output::new(io::stdout()),
+        terminal: io::stdin().is_terminal() && io::stdout().is_terminal(),
     };
     let ended = Builder::new_current_thread()
         .enable_all()

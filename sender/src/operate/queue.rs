@@ -49,7 +49,7 @@ pub fn look(
                 "there is no row {id} in the outbox"
             ))),
         },
-        Queue::Retry { .. } | Queue::Discard { .. } => Ok(Ok(())),
+        Queue::Retry { .. } | Queue::Discard { .. } | Queue::Add(_) => Ok(Ok(())),
     }
 }
 
@@ -64,7 +64,7 @@ pub async fn shift(
     let (ids, shift, done): (_, Move, _) = match command {
         Queue::Retry { ids } => (ids.clone(), operator::requeue, "will be sent again"),
         Queue::Discard { ids } => (ids.clone(), operator::discard, "discarded"),
-        Queue::List { .. } | Queue::Show { .. } => return Ok(Ok(())),
+        Queue::List { .. } | Queue::Show { .. } | Queue::Add(_) => return Ok(Ok(())),
     };
     let store = Store::open_existing(&config.state_path)?;
     let mut refused = Vec::new();

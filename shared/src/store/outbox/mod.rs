@@ -11,7 +11,7 @@
 //!
 //! | file | moves |
 //! |---|---|
-//! | [`enqueue`](mod@enqueue) | nothing → ready |
+//! | [`enqueue`](mod@enqueue), [`add`](mod@add) | nothing → ready |
 //! | [`claim`](mod@claim) | ready → leased, with its attempt row, before the network is touched |
 //! | `fold` | ready → folded, in the transaction of a claim; folded → ready |
 //! | [`failover`] | ready → moved, with a row for another channel; ready → expired |
@@ -23,6 +23,7 @@
 //!
 //! Every function takes `now` and must run inside a job of [`Store::write`](super::Store::write).
 
+pub mod add;
 pub mod claim;
 pub mod enqueue;
 pub mod failover;
