@@ -2,6 +2,8 @@
 //! set clock, with a new sender after every wait, so that whatever is remembered is in the file; and,
 //! in the modules, with senders that live on while the test lets the time pass.
 
+#[path = "telegram/broadcast.rs"]
+mod broadcast;
 #[path = "telegram/digests.rs"]
 mod digests;
 #[path = "telegram/failover.rs"]

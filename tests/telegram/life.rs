@@ -96,6 +96,17 @@ impl Life<'_> {
         doorbell::ring(&beside(store.path(), ".bell"));
     }
 
+    /// One job of the writer thread, and a ring.
+    pub async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&Db) -> Result<T, StoreError> + Send + 'static,
+    ) -> T {
+        let store = &self.room.world.store;
+        let written = store.write(work).await.expect("written");
+        doorbell::ring(&beside(store.path(), ".bell"));
+        written
+    }
+
     pub async fn pass(&self, time: Duration) {
         self.pass_until(self.now() + time, || false).await;
     }

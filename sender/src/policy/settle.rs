@@ -1,7 +1,8 @@
 //! From the outcome of an attempt to what follows for its row. Time decides death, not a count.
 
 use shared::model::{
-    Blame, Delivery, Fault, Hold, LONGEST_BACKOFF, Outcome, Priority, Settlement, Timestamp,
+    Blame, Delivery, DeliveryKind, Fault, Hold, LONGEST_BACKOFF, Outcome, Priority, Settlement,
+    Timestamp,
 };
 use shared::policy::backoff::backoff;
 use shared::policy::text::span;
@@ -45,6 +46,10 @@ pub fn decide(
     if fault.maybe_delivered {
         return unknown(fault, delivery, now);
     }
+    if fault.hold == Some(Hold::Suspended) && is_broadcast(delivery) {
+        let reason = format!("a broadcast, and its chat refuses us: {}", fault.detail);
+        return Settlement::Bury(reason, fault);
+    }
     if let Some(reason) = dies_of(&fault, delivery, terms, now) {
         return Settlement::Bury(reason, fault);
     }
@@ -57,6 +62,11 @@ pub fn decide(
     }
     let wait = backoff(delivery.failures + 1, fault.retry_after, chance).min(LONGEST_BACKOFF);
     Settlement::RetryAt(now + wait, fault)
+}
+
+/// What was written to many at low priority is not worth a week of probes for each who has left.
+fn is_broadcast(delivery: &Delivery) -> bool {
+    delivery.kind == DeliveryKind::Raw && delivery.priority == Priority::Low
 }
 
 /// A row dies of how long it has failed, and of how long its chat has refused us; never of how long it
@@ -125,7 +135,7 @@ fn unknown(fault: Fault, delivery: &Delivery, now: Timestamp) -> Settlement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::model::{Content, DeliveryKind, Destination, Receipt};
+    use shared::model::{Content, Destination, Receipt};
 
     const NOW: Timestamp = Timestamp::from_unix_millis(1_796_025_600_000);
     const DAYS: Duration = Duration::from_hours(72);

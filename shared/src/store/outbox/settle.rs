@@ -3,11 +3,12 @@
 use super::enqueue::{Notice, notify, to_json};
 use super::{fold, row};
 use crate::model::{
-    Alert, Delivery, DeliveryKind, Destination, Fault, Lease, Receipt, Settlement, Severity,
-    Timestamp,
+    Alert, Delivery, DeliveryKind, Destination, Fault, Lease, Priority, Receipt, Settlement,
+    Severity, Timestamp,
 };
 use crate::store::{Db, StoreError};
 use rusqlite::{OptionalExtension, named_params};
+use std::time::Duration;
 
 /// What was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +175,13 @@ fn bury(
             // A row that is revived and dies again is told again.
             let about = format!("{}.{}", delivery.id, lease.attempt());
             let dead = (delivery.id, &delivery.destination);
-            Some(death_notice(db, dead, about, reason, to, now)?)
+            let notice = death_notice(db, dead, about, reason, to, now)?;
+            if delivery.kind == DeliveryKind::Raw && delivery.priority == Priority::Low {
+                let together = (now + TOGETHER).unix_seconds();
+                db.prepare_cached(LATER)?
+                    .execute(named_params! {":notice": notice, ":at": together})?;
+            }
+            Some(notice)
         }
         None => None,
     };
@@ -275,6 +282,12 @@ pub fn bury_behind(
     }
     Ok(rows.len())
 }
+
+/// Of a broadcast many die within a while: their notice waits for them, when it tells of them alone.
+const TOGETHER: Duration = Duration::from_secs(60);
+const LATER: &str = "\
+UPDATE outbox SET not_before=:at WHERE id=:notice AND not_before=0
+   AND NOT EXISTS(SELECT 1 FROM outbox WHERE told_by=:notice)";
 
 /// A notice of deaths for this destination that has not been claimed yet: one more death joins it.
 const OPEN_NOTICE: &str = "\
