@@ -53,6 +53,8 @@ pub enum Command {
     /// Look into the outbox, retry or discard
     #[command(subcommand)]
     Queue(Queue),
+    /// Hold alerts back for a while; without arguments, list the silences
+    Silence(Silence),
     /// Audit: is everything that came in delivered, waiting or told?
     #[command(
         after_help = "Ends with 1 when something is unaccounted for or an invariant is broken."
@@ -175,4 +177,20 @@ pub struct Add {
     /// Ask no question when it goes to many
     #[arg(long)]
     pub yes: bool,
+}
+
+#[derive(Clone, Debug, Group)]
+#[command(
+    after_help = "What a silence holds, critical alerts too, is not lost: it is sent when the silence ends, folded."
+)]
+pub struct Silence {
+    /// A regular expression, searched for in title, summary and source
+    #[arg(value_name = "MATCH", conflicts_with = "end")]
+    pub pattern: Option<String>,
+    /// How long
+    #[arg(long = "for", value_name = "DURATION", default_value = "2h", value_parser = humantime::parse_duration)]
+    pub lasting: Duration,
+    /// End the silence of that number now
+    #[arg(long, value_name = "ID")]
+    pub end: Option<i64>,
 }

@@ -56,6 +56,9 @@ pub async fn execute(
         Command::Queue(queue) => {
             operate::queue::shift(&queue, &load(Program::Sender)?, now, out).await?
         }
+        Command::Silence(silence) => {
+            operate::silence::run(silence, &load(Program::Sender)?, now, out).await?
+        }
         Command::Verify { json } => {
             let (sound, printed) = operate::verify::run(&load(Program::Sender)?, json, now, out)?;
             if !sound {

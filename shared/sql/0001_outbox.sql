@@ -35,6 +35,7 @@ CREATE TABLE outbox(
   fallback_at  REAL,                           -- if it is not delivered by then, it moves to this other place
   fallback_channel TEXT,
   fallback_chat_id TEXT,
+  silenced_by  INTEGER,                        -- the silence that holds it until its end
   told_by      INTEGER REFERENCES outbox(id),  -- the notice that told of this row's death
   told_at      REAL,                           -- when it was told; without told_by: in log and status
   channel      TEXT NOT NULL DEFAULT '',       -- '' until the sender fills in the default channel
@@ -92,6 +93,7 @@ CREATE INDEX outbox_single   ON outbox(channel, chat_id, priority, id, due_at)
   WHERE state='ready' AND (kind<>'alert' OR priority=0 OR attempts>0 OR released_from IS NOT NULL);
 CREATE INDEX outbox_due      ON outbox(due_at)    WHERE state='ready';
 CREATE INDEX outbox_fallback ON outbox(fallback_at) WHERE state='ready' AND fallback_at IS NOT NULL;
+CREATE INDEX outbox_silenced ON outbox(silenced_by) WHERE state='ready' AND silenced_by IS NOT NULL;
 CREATE INDEX outbox_expires ON outbox(expires_at) WHERE state='ready' AND expires_at IS NOT NULL;
 CREATE INDEX outbox_notices  ON outbox(channel, chat_id) WHERE state='ready' AND kind='notice';
 CREATE INDEX outbox_leased   ON outbox(id)        WHERE state='leased';
@@ -131,6 +133,13 @@ CREATE TABLE gate(
   paused_until REAL NOT NULL DEFAULT 0,        -- set by the operator
   PRIMARY KEY(scope,key)
 ) STRICT, WITHOUT ROWID;
+
+-- What a person does not want to hear of for a while: alerts whose title, summary or source matches wait
+-- for its end.
+CREATE TABLE silence(
+  id INTEGER PRIMARY KEY AUTOINCREMENT, pattern TEXT NOT NULL, until REAL NOT NULL, created_at REAL NOT NULL,
+  ended_at REAL                                -- a person ended it before its time
+) STRICT;
 
 CREATE TABLE sender_lease(
   one INTEGER PRIMARY KEY CHECK(one=1), epoch INTEGER NOT NULL, holder TEXT NOT NULL, since REAL NOT NULL,

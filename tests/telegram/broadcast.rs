@@ -79,7 +79,8 @@ fn a_broadcast_gives_way_keeps_the_rate_and_is_said_once() {
     let longest = longest.max().expect("some");
     assert!(longest < Duration::from_secs(1), "{longest:?}");
     let (first, last) = (told[0].at, told[told.len() - 1].at);
-    let rate = reached as f64 / last.since(first).as_secs_f64();
+    let rate =
+        f64::from(u32::try_from(reached).expect("a count")) / last.since(first).as_secs_f64();
     assert!((20.0..=26.0).contains(&rate), "{rate} a second");
     tell(&format!(
         "broadcast: {reached} of {CHATS} chats at {rate:.1} a second; {CRITICAL} critical alerts meanwhile, the longest wait {longest:?}"

@@ -5,6 +5,7 @@ pub mod backup;
 pub mod check;
 mod gates;
 pub mod queue;
+pub mod silence;
 pub mod status;
 pub mod test;
 pub mod verify;

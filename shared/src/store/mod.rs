@@ -23,6 +23,7 @@ mod moves;
 mod open;
 pub mod outbox;
 mod pool;
+pub mod silences;
 pub mod status;
 pub mod stories;
 pub mod timeline;

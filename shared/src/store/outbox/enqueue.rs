@@ -1,7 +1,7 @@
 //! Enqueue: an alert and one row per destination, in one transaction; and notices.
 
 use crate::model::{Alert, Destination, Priority, Timestamp};
-use crate::store::{Db, StoreError};
+use crate::store::{Db, StoreError, silences};
 use rusqlite::{OptionalExtension, named_params};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -79,9 +79,9 @@ const SEEN: &str = "UPDATE alert SET seen=seen+1 WHERE dedup_key=:key RETURNING 
 /// `next_attempt` is 0, "at once", and not the time: that may be of a clock that runs ahead.
 const ROW: &str = "\
 INSERT INTO outbox(idempotency_key,kind,alert_id,channel,chat_id,payload,priority,not_before,next_attempt,created_at,
-                   fallback_at,fallback_channel,fallback_chat_id)
+                   fallback_at,fallback_channel,fallback_chat_id,silenced_by)
 VALUES(:key,'alert',:alert,:channel,:chat,:payload,:priority,:not_before,0,:now,
-       :fallback_at,:fallback_channel,:fallback_chat)";
+       :fallback_at,:fallback_channel,:fallback_chat,:silence)";
 
 /// Accepts an alert: once this commits it is owed until it is delivered or a person says otherwise.
 ///
@@ -125,6 +125,8 @@ fn owe(
     owed: &Owed,
     now: Timestamp,
 ) -> Result<usize, StoreError> {
+    let silence = silences::over(db, &owed.alert, now)?;
+    let silent_until = silence.as_ref().map(|silence| silence.until);
     let mut served = BTreeSet::new();
     for addressee in &owed.to {
         let destination = &addressee.destination;
@@ -132,12 +134,13 @@ fn owe(
             continue;
         }
         let fallback = addressee.fallback.as_ref();
-        let from = now.max(addressee.not_before);
+        let not_before = addressee.not_before.max(silent_until.unwrap_or_default());
+        let from = now.max(not_before);
         let written = db.prepare_cached(ROW)?.execute(named_params! {
             ":key": format!("a:{alert_id}:{}:{}", destination.channel, destination.chat_id),
             ":alert": alert_id, ":channel": destination.channel, ":chat": destination.chat_id,
             ":payload": payload, ":priority": owed.priority.rank(), ":now": now.unix_seconds(),
-            ":not_before": addressee.not_before.unix_seconds(),
+            ":not_before": not_before.unix_seconds(), ":silence": silence.as_ref().map(|silence| silence.id),
             ":fallback_at": fallback.map(|fallback| (from + fallback.after).unix_seconds()),
             ":fallback_channel": fallback.map(|fallback| &fallback.to.channel),
             ":fallback_chat": fallback.map(|fallback| &fallback.to.chat_id),
