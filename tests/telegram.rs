@@ -23,6 +23,8 @@ mod outages;
 mod parts;
 #[path = "telegram/set_clock.rs"]
 mod set_clock;
+#[path = "telegram/watch.rs"]
+mod watch;
 
 use shared::config::{Config, Program, Surroundings};
 use shared::model::{Priority, Timestamp};

@@ -30,6 +30,8 @@ pub struct Runway {
     pub store: Arc<Store>,
     pub channels: Arc<Channels>,
     pub give_up_after: Duration,
+    /// How often a tick should come.
+    pub ticks_each: Duration,
     pub unsettled: Unsettled,
     pub steady: Steady,
     /// The 429s of the last seconds, of all chats.

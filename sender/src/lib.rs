@@ -17,3 +17,4 @@ pub mod render;
 pub mod run;
 mod steady;
 mod upkeep;
+mod watch;

@@ -59,6 +59,7 @@ pub async fn run_through(
         store: Arc::clone(&store),
         channels,
         give_up_after: scene.config.outbox.give_up_after,
+        ticks_each: scene.config.ingest.interval,
         unsettled: Unsettled::default(),
         steady,
         evidence: Arc::default(),

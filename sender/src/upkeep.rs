@@ -1,6 +1,7 @@
 //! What the sender does for the file each minute: move on what is late, heal, prune, checkpoint.
 
 use crate::flight::Runway;
+use crate::watch;
 use shared::model::{Gatekeeper, Timestamp};
 use shared::platform::systemd;
 use shared::store::outbox::{self, failover, prune};
@@ -11,7 +12,7 @@ use std::time::Duration;
 /// Prune transactions of one minute, a hundred rows each: more can wait for the next.
 const PRUNES: usize = 20;
 
-/// What one channel cannot deliver in time goes to another, and what has expired ends.
+/// What one channel cannot deliver in time goes to another, what is late is told, what has expired ends.
 pub(crate) async fn move_on(runway: &Runway, now: Timestamp) -> Result<(), StoreError> {
     let store = &runway.store;
     for place in store.read(move |db| failover::overdue(db, now)).await? {
@@ -33,6 +34,7 @@ pub(crate) async fn move_on(runway: &Runway, now: Timestamp) -> Result<(), Store
             tracing::warn!(rows = moved, %place, "not delivered in time, so their fallback gets them");
         }
     }
+    watch::look(runway, now).await?;
     // An age that a wrong clock tells ends nothing.
     while runway.steady.is_sure() {
         systemd::alive();

@@ -141,6 +141,9 @@ CREATE TABLE silence(
   ended_at REAL                                -- a person ended it before its time
 ) STRICT;
 
+-- What is wrong with watchalert itself and is not over; told: by a notice, not by the log alone.
+CREATE TABLE alarm(name TEXT PRIMARY KEY, since REAL NOT NULL, told INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
+
 CREATE TABLE sender_lease(
   one INTEGER PRIMARY KEY CHECK(one=1), epoch INTEGER NOT NULL, holder TEXT NOT NULL, since REAL NOT NULL,
   stepped INTEGER NOT NULL DEFAULT 0           -- milliseconds by which the wall clock was set since, and the waits here moved along

@@ -5,6 +5,7 @@
 
 pub mod absent;
 mod adopt;
+pub mod alarms;
 pub mod backup;
 pub mod edits;
 mod error;

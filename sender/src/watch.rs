@@ -1,0 +1,140 @@
+//! The watch over ourselves: alerts that wait too long, ticks that do not come. Told once each on a
+//! channel that works, as far as there is one, and so is their end.
+
+use crate::flight::Runway;
+use shared::model::{Alert, Destination, Severity, Timestamp};
+use shared::policy::text::{one_line, span};
+use shared::store::alarms::{self, Turn};
+use shared::store::outbox::Notice;
+use shared::store::{Db, StoreError, heartbeats};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// So long may an alert that is due wait before that is told.
+const OLD: Duration = Duration::from_mins(5);
+/// So many ticks may be missing before that is told.
+const MISSING: u32 = 3;
+
+/// Looks, once a minute.
+pub(crate) async fn look(runway: &Runway, now: Timestamp) -> Result<(), StoreError> {
+    // Under a clock that was just set nobody knows how long anything waits.
+    if !runway.steady.is_sure() {
+        return Ok(());
+    }
+    let path = runway.store.path().to_owned();
+    let (oldest, heartbeat) = runway
+        .store
+        .read(move |db| {
+            let heartbeat = heartbeats::read(db, &path, now)?;
+            Ok((alarms::oldest(db, now)?, heartbeat))
+        })
+        .await?;
+    let late = oldest.filter(|(_, since, _)| now.since(*since) >= OLD);
+    note(runway, "late", late.is_some(), now, move |turn, to| {
+        late_notice(turn, late.as_ref(), to, now)
+    })
+    .await?;
+    // Who has never seen a tick runs a sender alone.
+    let Some(last) = heartbeat.started_at.max(heartbeat.finished_at) else {
+        return Ok(());
+    };
+    let silent = now.since(last);
+    let holds = silent >= runway.ticks_each * MISSING;
+    note(runway, "ticks", holds, now, move |turn, to| {
+        ticks_notice(turn, silent, to, now)
+    })
+    .await
+}
+
+async fn note(
+    runway: &Runway,
+    name: &'static str,
+    holds: bool,
+    now: Timestamp,
+    notice: impl Fn(Turn, &dyn Fn(&str) -> Option<Destination>) -> Option<Notice> + Send + 'static,
+) -> Result<(), StoreError> {
+    let channels = Arc::clone(&runway.channels);
+    let turned = runway
+        .store
+        .write(move |db: &Db| {
+            let elsewhere = |failed: &str| channels.notices(failed).cloned();
+            alarms::note(db, name, holds, |turn| notice(turn, &elsewhere), now)
+        })
+        .await?;
+    if let Some(turn) = turned {
+        match turn {
+            Turn::Begun => tracing::error!(alarm = name, "an alarm about watchalert itself begins"),
+            Turn::Over(_) => {
+                tracing::info!(alarm = name, "an alarm about watchalert itself is over");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn late_notice(
+    turn: Turn,
+    late: Option<&(Destination, Timestamp, i64)>,
+    elsewhere: &dyn Fn(&str) -> Option<Destination>,
+    now: Timestamp,
+) -> Option<Notice> {
+    let (title, summary, to) = match (turn, late) {
+        (Turn::Begun, Some((to, since, count))) => (
+            format!("Alerts wait: the oldest for {}", span(now.since(*since))),
+            format!(
+                "{count} are due, the oldest for {}. `watchalert-sender status` says what holds them.",
+                one_line(&to.to_string())
+            ),
+            elsewhere(&to.channel)?,
+        ),
+        (Turn::Over(since), _) => (
+            "No alert waits any more than it should".to_owned(),
+            format!("It had begun {} ago.", span(now.since(since))),
+            elsewhere("")?,
+        ),
+        (Turn::Begun, None) => return None,
+    };
+    Some(notice("late", turn, title, summary, to, now))
+}
+
+fn ticks_notice(
+    turn: Turn,
+    silent: Duration,
+    elsewhere: &dyn Fn(&str) -> Option<Destination>,
+    now: Timestamp,
+) -> Option<Notice> {
+    let (title, summary) = match turn {
+        Turn::Begun => (
+            format!("No tick for {}: nothing is watched", span(silent)),
+            "See `systemctl status watchalert-ingest.timer` and `journalctl -u watchalert-ingest`."
+                .to_owned(),
+        ),
+        Turn::Over(since) => (
+            "Ticks come again".to_owned(),
+            format!("They were missing for {}.", span(now.since(since))),
+        ),
+    };
+    Some(notice("ticks", turn, title, summary, elsewhere("")?, now))
+}
+
+fn notice(
+    name: &str,
+    turn: Turn,
+    title: String,
+    summary: String,
+    to: Destination,
+    now: Timestamp,
+) -> Notice {
+    let (severity, end) = match turn {
+        Turn::Begun => (Severity::High, ""),
+        Turn::Over(_) => (Severity::Normal, "-over"),
+    };
+    let reason = "watchalert watches itself";
+    let about = now.unix_millis() / 1000;
+    Notice {
+        event: format!("{name}{end}"),
+        about: about.to_string(),
+        to,
+        alert: Alert::about_ourselves(severity, title, summary, reason, about),
+    }
+}

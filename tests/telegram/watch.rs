@@ -1,0 +1,83 @@
+//! The sender says, on a channel that works, that alerts wait or that no tick comes; and that it is over.
+
+use super::life::Life;
+use super::{PERSON, Room, minutes};
+use shared::model::Priority;
+use shared::store::{Db, heartbeats};
+use watchalert_tests::telegram::Fault;
+use watchalert_tests::world::to;
+
+fn room() -> Room {
+    Room {
+        more: "default_channel = \"ops\"\n[channel.screen]\nkind = \"console\"\n",
+        ..Room::new()
+    }
+}
+
+/// Each minute by itself, so that the sender finds the time to look.
+async fn pass(life: &Life<'_>, count: u64) {
+    for _ in 0..count {
+        life.pass(minutes(1)).await;
+        life.turns(2_000).await;
+    }
+}
+
+/// The notices about ourselves, where they went, in order.
+fn told(room: &Room) -> String {
+    room.world.ask(
+        "SELECT group_concat(line,'; ') FROM (SELECT channel||': '||json_extract(payload,'$.title')||' ('||state||')' AS line \
+         FROM outbox WHERE idempotency_key GLOB 'n:late*' OR idempotency_key GLOB 'n:ticks*' ORDER BY id)",
+    )
+}
+
+#[test]
+fn alerts_that_wait_for_five_minutes_are_told_elsewhere_once_and_so_is_the_end() {
+    let room = room();
+    room.telegram
+        .script([Fault::page(502).lasting(minutes(30))]);
+    room.live(async |life| {
+        // A clock is believed after ten minutes.
+        pass(life, 11).await;
+        life.enqueue("one", &to("ops", PERSON), Priority::High)
+            .await;
+        pass(life, 4).await;
+        assert_eq!(told(&room), "NULL");
+        pass(life, 10).await;
+        assert_eq!(
+            told(&room),
+            "screen: Alerts wait: the oldest for 5 min (sent)"
+        );
+        life.drain(minutes(60)).await;
+        pass(life, 3).await;
+    });
+    assert_eq!(
+        told(&room),
+        "screen: Alerts wait: the oldest for 5 min (sent); ops: No alert waits any more than it should (sent)"
+    );
+    room.world.all_invariants_hold();
+}
+
+#[test]
+fn missing_ticks_are_told_once_and_so_is_their_return() {
+    let room = room();
+    room.live(async |life| {
+        let now = life.now();
+        life.write(move |db: &Db| heartbeats::tick_finished(db, "", now))
+            .await;
+        pass(life, 20).await;
+        let first = told(&room);
+        assert!(
+            first.starts_with("ops: No tick for 1") && first.contains("nothing is watched (sent)"),
+            "{first}"
+        );
+        let now = life.now();
+        life.write(move |db: &Db| heartbeats::tick_finished(db, "", now))
+            .await;
+        pass(life, 2).await;
+        assert_eq!(
+            told(&room),
+            format!("{first}; ops: Ticks come again (sent)")
+        );
+    });
+    room.world.all_invariants_hold();
+}
