@@ -48,6 +48,11 @@ pub(crate) async fn move_on(runway: &Runway, now: Timestamp) -> Result<(), Store
     Ok(())
 }
 
+/// Two megabytes each are given back to the disk in one minute.
+const SHRINKS: usize = 10;
+/// A checkpoint empties the log long before, unless somebody reads an old state of the file.
+const LARGE_LOG: u64 = 64 * 1024 * 1024;
+
 /// `retention` is `None` while ages cannot be believed: then nothing is pruned.
 pub(crate) async fn each_minute(
     store: &Store,
@@ -76,5 +81,19 @@ pub(crate) async fn each_minute(
             }
         }
     }
-    store.checkpoint().await
+    for _ in 0..SHRINKS {
+        systemd::alive();
+        if store.shrink().await? == 0 {
+            break;
+        }
+    }
+    store.checkpoint().await?;
+    let log = store.log_size();
+    if log > LARGE_LOG {
+        tracing::warn!(
+            bytes = log,
+            "the write-ahead log is large: somebody has a transaction open, in a sqlite3 prompt perhaps"
+        );
+    }
+    Ok(())
 }

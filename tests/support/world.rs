@@ -68,6 +68,10 @@ impl World {
         self.runtime.block_on(self.store.write(work))
     }
 
+    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
     pub fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Db) -> Result<T, StoreError> + Send + 'static,

@@ -108,6 +108,24 @@ impl Store {
             .await
     }
 
+    /// Gives pages that nothing is in back to the disk, two megabytes at a time. Returns how many
+    /// pages are left that could be.
+    pub async fn shrink(&self) -> Result<i64, StoreError> {
+        self.writer
+            .look(|db| {
+                db.execute_batch("PRAGMA incremental_vacuum(512)")?;
+                Ok(db.pragma_query_value(None, "freelist_count", |row| row.get(0))?)
+            })
+            .await
+    }
+
+    /// Bytes of the write-ahead log. Large: somebody has had a transaction open for a while.
+    pub fn log_size(&self) -> u64 {
+        beside(&self.path, "-wal")
+            .metadata()
+            .map_or(0, |found| found.len())
+    }
+
     /// Moves what the write-ahead log holds into the file, as far as nobody is reading it.
     pub async fn checkpoint(&self) -> Result<(), StoreError> {
         self.writer
