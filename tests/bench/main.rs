@@ -198,6 +198,7 @@ async fn of_sender(table: &mut Table, dir: &Path, options: &Options) {
         }
         None => println!("(no --sender: latency and idle cost are left out)"),
     }
+    telegram::burst::folded(table, dir, scale).await;
     telegram::burst::measure(table, dir, program, scale).await;
 }
 

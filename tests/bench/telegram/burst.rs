@@ -80,6 +80,35 @@ pub async fn measure(table: &mut Table, dir: &Path, program: Option<&Path>, scal
     }
 }
 
+/// Folded into digests, by a set clock: until every alert is told, each with its own link.
+pub async fn folded(table: &mut Table, dir: &Path, scale: Scale) {
+    let [burst, ..] = bursts(scale);
+    let clock = Clock::set(START);
+    let telegram = Telegram::start(Options::strict(&clock));
+    let room = Room::with(dir, "folded", &telegram.url(), "");
+    room.enqueue(&alerts(&burst), START).await;
+    let waits = "SELECT count(*) FROM outbox WHERE state IN('ready','leased')";
+    while ask(&stranger(room.store.path()), waits) != "0" {
+        let sent = run(room.scene(&clock), Until::Empty, pending()).await;
+        sent.expect("a clean end");
+        clock.set_to(next_moment(&room, clock.now()));
+        let waited = clock.now().since(START);
+        assert!(waited < burst.least, "{} folded hangs", burst.what);
+    }
+    let messages = telegram.accepted();
+    let links = messages.iter().flat_map(|message| &message.entities);
+    let links = links.filter(|one| !one.detail.is_empty()).count();
+    assert_eq!(links, burst.each, "each with its own link");
+    let took = Came::of(&telegram, START).took.as_secs_f64();
+    let bar = Bar {
+        text: "45 s",
+        reached: took <= 45.0 && telegram.answers_429().is_empty(),
+    };
+    let figure = format!("{took:.1} s, {} messages", messages.len());
+    let what = format!("{}, folded, set clock", burst.what);
+    table.line(&what, &figure, "", Some(bar));
+}
+
 /// What came of a burst.
 struct Came {
     /// From the commit until the last was there.

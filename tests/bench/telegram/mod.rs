@@ -34,14 +34,20 @@ struct Room {
 }
 
 impl Room {
+    /// Each alert goes out by itself.
     fn new(dir: &Path, name: &str, api_url: &str) -> Self {
+        Self::with(dir, name, api_url, "digest.enabled = false\n")
+    }
+
+    /// With `more` of the configuration.
+    fn with(dir: &Path, name: &str, api_url: &str, more: &str) -> Self {
         let folder = dir.join(name);
         fs::create_dir(&folder).expect("a folder");
         let token = folder.join("token");
         fs::write(&token, TOKEN).expect("a token");
         fs::set_permissions(&token, Permissions::from_mode(0o600)).expect("locked up");
         let text = format!(
-            "state.path = \"state.db\"\n[channel.ops]\nkind = \"telegram\"\napi_url = \"{api_url}\"\n\
+            "state.path = \"state.db\"\n{more}[channel.ops]\nkind = \"telegram\"\napi_url = \"{api_url}\"\n\
              token_file = \"token\"\nchat_id = 1\n"
         );
         fs::write(folder.join("config.toml"), text).expect("a configuration");
