@@ -141,7 +141,7 @@ impl Came {
 
 fn alerts(burst: &Burst) -> Vec<Owed> {
     let numbered = |number: usize| {
-        let to = |id: &i64| alert(&format!("{id}: {number}"), &chat(*id));
+        let to = |id: &i64| alert(&format!("{id}-{number}"), &chat(*id));
         burst.chats.iter().map(to).collect::<Vec<_>>()
     };
     (0..burst.each).flat_map(numbered).collect()
