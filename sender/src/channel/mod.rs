@@ -1,11 +1,13 @@
 //! The channels: each one file of wire and one pure `classify`. A channel never sees the store.
 
 pub mod console;
+pub mod http;
 pub mod look;
 pub mod telegram;
 
 use crate::policy::limiter::Limits;
 use console::Console;
+use http::Wire;
 use shared::config::{Channel as Configured, ChannelKind, Digests};
 use shared::model::{Blame, Delivery, Destination, Fault, Outcome};
 use shared::platform::term::Style;
@@ -14,7 +16,6 @@ use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use telegram::Telegram;
-use telegram::wire::Wire;
 
 /// How one delivery leaves the house.
 #[derive(Debug)]

@@ -4,6 +4,7 @@
 //! The catalogue is that of the Bot API server's own source (tdlib/telegram-bot-api `Client.cpp`,
 //! tdlib/td `MessagesManager.cpp`) and of refusals seen in public threads.
 
+pub use crate::channel::http::{Answer, Reply};
 use serde_json::Value;
 use shared::model::{Blame, Fault, Hold, Outcome, Receipt};
 use shared::policy::text::{one_line, shorten};
@@ -13,28 +14,6 @@ use std::time::Duration;
 const LONGEST_WAIT: Duration = Duration::from_hours(14 * 24);
 /// Characters of a description that are kept for a person.
 const DETAIL: usize = 200;
-
-/// What came back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    Reply(Reply),
-    /// No connection, or none that TLS trusts: nothing of the request left us.
-    NotSent(String),
-    /// The request began and no answer came: it may have arrived.
-    Lost(String),
-}
-
-/// An HTTP reply, read up to a limit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
-    pub status: u16,
-    /// The headers of those names.
-    pub retry_after: Option<String>,
-    pub date: Option<String>,
-    pub content_type: Option<String>,
-    /// The beginning of the body, if it is longer than we read or broke off.
-    pub body: Vec<u8>,
-}
 
 /// What an answer means.
 #[derive(Clone, Debug, PartialEq, Eq)]

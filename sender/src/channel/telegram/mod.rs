@@ -6,6 +6,7 @@ pub mod letter;
 pub mod look;
 pub mod wire;
 
+use super::http::Wire;
 use crate::policy::limiter::Limits;
 use crate::render;
 use crate::render::telegram::Post;
@@ -18,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::timeout;
-use wire::{Bot, Key, Wire};
+use wire::{Bot, Key};
 
 /// After this long the outcome is unknown: longer than the file with the token, a question, one
 /// exchange, and a question after it may take, each within its own limit.

@@ -1,6 +1,6 @@
 //! The stand-in at the socket: a bot, its configuration, and a server that answers from a script.
 
-use super::super::wire::Wire;
+use crate::channel::http::Wire;
 use super::super::{Flown, Telegram};
 use crate::channel::{Channels, console::Output};
 use serde_json::{Value, json};
