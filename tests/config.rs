@@ -341,7 +341,7 @@ fn a_telegram_channel_is_read_with_its_defaults_and_with_every_key() {
         let chat = config.channels[0].destination().chat_id;
         match &config.channels[0].kind {
             ChannelKind::Telegram(telegram) => (chat, telegram.clone()),
-            ChannelKind::Console => panic!("a console"),
+            other => panic!("not {other:?}"),
         }
     };
     let (chat, least) = read("chat_id = -1001234567890\n");

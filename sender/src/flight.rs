@@ -128,7 +128,8 @@ impl Runway {
     /// In a task of its own, so that a panic in a channel costs this attempt and nothing else.
     async fn send(&self, lease: &Arc<Lease<Delivery>>) -> Sent {
         let (channels, held) = (Arc::clone(&self.channels), Arc::clone(lease));
-        let sending = tokio::spawn(async move { channels.send(held.held()).await });
+        let now = self.steady.now();
+        let sending = tokio::spawn(async move { channels.send(held.held(), now).await });
         let sent = sending.await;
         sent.unwrap_or_else(|panic| Sent::from(bug(&panic.to_string())))
     }

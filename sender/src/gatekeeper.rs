@@ -2,7 +2,6 @@
 
 use crate::channel::Channels;
 use crate::policy::limiter;
-use crate::render::digest::sizes;
 use shared::model::{
     Alert, Destination, Folding, GateKeys, Gatekeeper, Gates, Pass, Priority, Timestamp,
 };
@@ -39,8 +38,7 @@ impl Gatekeeper for Channels {
     }
 
     fn pack(&self, to: &Destination, alerts: &[Alert]) -> Vec<usize> {
-        let digests = self.digests(&to.channel);
-        digests.map_or_else(Vec::new, |digests| sizes(alerts, digests.max_messages))
+        self.digest_sizes(&to.channel, alerts)
     }
 }
 

@@ -4,6 +4,7 @@ pub mod desk;
 pub mod evaluation;
 pub mod feeds;
 pub mod models;
+pub mod ntfy;
 pub mod programs;
 pub mod storm;
 pub mod telegram;

@@ -3,13 +3,16 @@
 pub mod console;
 pub mod http;
 pub mod look;
+pub mod ntfy;
 pub mod telegram;
 
 use crate::policy::limiter::Limits;
+use crate::render;
 use console::Console;
 use http::Wire;
+use ntfy::Ntfy;
 use shared::config::{Channel as Configured, ChannelKind, Digests};
-use shared::model::{Blame, Delivery, Destination, Fault, Outcome};
+use shared::model::{Alert, Blame, Delivery, Destination, Fault, Outcome, Timestamp};
 use shared::platform::term::Style;
 use shared::policy::text::span;
 use std::cell::LazyCell;
@@ -22,6 +25,7 @@ use telegram::Telegram;
 pub enum Channel {
     Console(Console),
     Telegram(Box<Telegram>),
+    Ntfy(Box<Ntfy>),
 }
 
 impl Channel {
@@ -30,12 +34,14 @@ impl Channel {
         match self {
             Self::Console(_) => console::DEADLINE,
             Self::Telegram(_) => telegram::DEADLINE,
+            Self::Ntfy(_) => ntfy::DEADLINE,
         }
     }
 
-    async fn send(&self, delivery: &Delivery) -> Sent {
+    async fn send(&self, delivery: &Delivery, now: Timestamp) -> Sent {
         match self {
             Self::Console(console) => console.send(delivery).await.into(),
+            Self::Ntfy(ntfy) => ntfy.send(delivery, now).await.into(),
             Self::Telegram(telegram) => {
                 let flown = telegram.send(delivery).await;
                 Sent {
@@ -84,6 +90,10 @@ impl Channels {
                 let telegram = Telegram::new(Wire::clone(&wire), (**configured).clone());
                 Channel::Telegram(Box::new(telegram))
             }
+            ChannelKind::Ntfy(configured) => {
+                let ntfy = Ntfy::new(Wire::clone(&wire), (**configured).clone());
+                Channel::Ntfy(Box::new(ntfy))
+            }
         };
         let mut channels = Self {
             by_name: configured
@@ -123,7 +133,16 @@ impl Channels {
     pub fn digests(&self, channel: &str) -> Option<Digests> {
         match self.by_name.get(channel)? {
             Channel::Console(_) => None,
-            Channel::Telegram(_) => self.digests,
+            Channel::Telegram(_) | Channel::Ntfy(_) => self.digests,
+        }
+    }
+
+    /// How many of `alerts`, in their order, go into each digest of one window.
+    pub fn digest_sizes(&self, channel: &str, alerts: &[Alert]) -> Vec<usize> {
+        let most = self.digests(channel).map_or(0, |it| it.max_messages);
+        match self.by_name.get(channel) {
+            Some(Channel::Ntfy(_)) => render::ntfy::digest::sizes(alerts, most),
+            _ => render::digest::sizes(alerts, most),
         }
     }
 
@@ -140,6 +159,7 @@ impl Channels {
     pub fn bot(&self, channel: &str) -> String {
         match self.by_name.get(channel) {
             Some(Channel::Telegram(telegram)) => telegram.bot(),
+            Some(Channel::Ntfy(ntfy)) => ntfy.visitor(),
             Some(Channel::Console(_)) | None => channel.to_owned(),
         }
     }
@@ -155,6 +175,7 @@ impl Channels {
         match self.by_name.get(&to.channel)? {
             Channel::Console(_) => None,
             Channel::Telegram(telegram) => self.has_limits.then(|| telegram.limits(&to.chat_id)),
+            Channel::Ntfy(ntfy) => self.has_limits.then(|| ntfy.limits()),
         }
     }
 
@@ -190,8 +211,8 @@ impl Channels {
         }
     }
 
-    /// Sends within the channel's deadline.
-    pub async fn send(&self, delivery: &Delivery) -> Sent {
+    /// Sends within the channel's deadline, beginning `now`.
+    pub async fn send(&self, delivery: &Delivery, now: Timestamp) -> Sent {
         let Some(channel) = self.by_name.get(&delivery.destination.channel) else {
             return Sent::from(Outcome::Deferred(Fault {
                 blame: Blame::Channel,
@@ -202,7 +223,7 @@ impl Channels {
             }));
         };
         let deadline = channel.deadline();
-        match tokio::time::timeout(deadline, channel.send(delivery)).await {
+        match tokio::time::timeout(deadline, channel.send(delivery, now)).await {
             Ok(sent) => sent,
             Err(_elapsed) => Sent::from(Outcome::Deferred(Fault {
                 blame: Blame::Channel,

@@ -53,7 +53,7 @@ pub async fn run(
     let refused = |what: &str, fault: Fault| {
         Failure::Unexpected(format!("the channel {name} {what}: {}", fault.detail))
     };
-    match channels.send(&delivery).await.outcome {
+    match channels.send(&delivery, now).await.outcome {
         Outcome::Delivered(receipt) | Outcome::Begun(receipt, _) => Ok(writeln!(
             out,
             "the channel {name} took it (receipt {})",

@@ -63,6 +63,16 @@ impl Limits {
         ..Self::PRIVATE
     };
 
+    /// ntfy: a visitor has 60 requests at once and another each 5 s (server/config.go), of whatever
+    /// topic; so many of the 60 are left to phones behind the same address, questions and repairs.
+    pub const NTFY: Self = Self {
+        gap: Duration::ZERO,
+        gap_from_answer: Duration::ZERO,
+        per_minute: None,
+        interval: Duration::from_millis(5_250),
+        burst: 45,
+    };
+
     /// Asks, and spends when the answer is yes.
     pub fn pass(&self, gates: &Gates, priority: Priority, now: Timestamp) -> Pass {
         let is_low = priority > Priority::Normal;

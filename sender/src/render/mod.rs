@@ -2,6 +2,7 @@
 
 pub mod digest;
 pub mod link;
+pub mod ntfy;
 pub mod plain;
 pub mod split;
 pub mod telegram;

@@ -1,6 +1,7 @@
 //! `[channel.NAME]` and `default_channel`: where alerts can go.
 
 use super::Surroundings;
+use super::ntfy::{self, Ntfy};
 use super::reader::{Read, Section};
 use super::suggest::instead_of;
 use super::telegram::{self, Telegram};
@@ -22,6 +23,7 @@ impl Channel {
             // There is one standard output.
             ChannelKind::Console => "-",
             ChannelKind::Telegram(telegram) => &telegram.chat_id,
+            ChannelKind::Ntfy(ntfy) => &ntfy.topic,
         };
         Destination {
             channel: self.name.clone(),
@@ -37,6 +39,8 @@ pub enum ChannelKind {
     Console,
     /// Writes to a Telegram chat as a bot.
     Telegram(Box<Telegram>),
+    /// Publishes to a topic of an ntfy server.
+    Ntfy(Box<Ntfy>),
 }
 
 /// The channels, in the order of their names.
@@ -86,7 +90,7 @@ pub(super) fn read_all<'r>(root: &mut Section<'r>, around: &Surroundings<'_>) ->
 }
 
 fn read_kind(mut section: Section<'_>, around: &Surroundings<'_>) -> Option<ChannelKind> {
-    const KINDS: [&str; 2] = ["console", "telegram"];
+    const KINDS: [&str; 3] = ["console", "telegram", "ntfy"];
     let missing = format!("is missing; write one of: {}", KINDS.join(", "));
     let name = section.need("kind", &missing, |value| {
         let name = text(value)?;
@@ -100,6 +104,9 @@ fn read_kind(mut section: Section<'_>, around: &Surroundings<'_>) -> Option<Chan
         "telegram" => telegram::read(&mut section, around)
             .map(Box::new)
             .map(ChannelKind::Telegram),
+        "ntfy" => ntfy::read(&mut section, around)
+            .map(Box::new)
+            .map(ChannelKind::Ntfy),
         _ => Some(ChannelKind::Console),
     };
     section.finish();

@@ -2,6 +2,7 @@
 
 use super::classify::{Answer, Follows, Repair, classify, of_bot_api};
 use super::{Key, Telegram, letter, result_of};
+use crate::channel::look::Trouble;
 use serde_json::{Map, Value};
 use shared::model::{Hold, Outcome};
 use shared::policy::text::{one_line, shorten, span};
@@ -19,17 +20,6 @@ pub struct Me {
     id: i64,
     /// With its `@`.
     name: String,
-}
-
-/// Why nothing can be sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
-    /// What to look at in the channel's section; empty when no key is to blame.
-    pub key: &'static str,
-    /// One line without a secret.
-    pub what: String,
-    /// Nobody answers there: more questions would only wait.
-    pub is_silence: bool,
 }
 
 impl Telegram {

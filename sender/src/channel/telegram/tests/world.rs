@@ -1,7 +1,7 @@
 //! The stand-in at the socket: a bot, its configuration, and a server that answers from a script.
 
-use crate::channel::http::Wire;
 use super::super::{Flown, Telegram};
+use crate::channel::http::Wire;
 use crate::channel::{Channels, console::Output};
 use serde_json::{Value, json};
 use shared::config::{Config, Program, Surroundings};
@@ -87,7 +87,7 @@ impl World {
         let channels = config(&self.folder, self.port, "").channels;
         let nowhere = Output::new(io::sink());
         let channels = Channels::open(&channels, &nowhere, Style::default());
-        channels.send(delivery).await.outcome
+        channels.send(delivery, shared::model::Timestamp::EPOCH).await.outcome
     }
 
     /// The bodies of what was sent since the last call.
@@ -106,7 +106,7 @@ pub(super) fn telegram(folder: &TempDir, port: u16, keys: &str) -> Telegram {
         shared::config::ChannelKind::Telegram(configured) => {
             Telegram::new(Wire::open(), (**configured).clone())
         }
-        other @ shared::config::ChannelKind::Console => panic!("not {other:?}"),
+        other => panic!("not {other:?}"),
     }
 }
 
