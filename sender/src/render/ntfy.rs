@@ -132,9 +132,10 @@ fn of_alert(alert: &Alert) -> Note {
     }
     tail.push(short_id(alert));
     let summary = alert.summary.lines().map(visible);
-    let summary: Vec<String> = summary.filter(|line| !line.is_empty()).collect();
+    let summary = summary.filter(|line| !line.is_empty());
+    let summary: String = summary.map(|line| format!("\n{line}")).collect();
     Note {
-        head: format!("{} · {source}\n", alert.category),
+        head: format!("{} · {source}", alert.category),
         tail: format!("\n{}", tail.join("\n")),
         click: link.and_then(|(url, _)| url).map(str::to_owned),
         tags: vec![
@@ -142,7 +143,7 @@ fn of_alert(alert: &Alert) -> Note {
             alert.category.to_string(),
             tag(&alert.source),
         ],
-        ..Note::new(heading(alert), summary.join("\n"))
+        ..Note::new(heading(alert), summary)
     }
 }
 

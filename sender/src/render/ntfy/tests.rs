@@ -132,7 +132,7 @@ fn nothing_is_ever_empty() {
     empty.also.clear();
     let note = of(empty);
     assert_eq!(note.title, "\u{25a0} CRITICAL (no title)");
-    assert_eq!(note.message(), "vulnerability · \n\n#a1b2c3");
+    assert_eq!(note.message(), "vulnerability · \n#a1b2c3");
 }
 
 #[test]

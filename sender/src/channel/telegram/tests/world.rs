@@ -87,7 +87,10 @@ impl World {
         let channels = config(&self.folder, self.port, "").channels;
         let nowhere = Output::new(io::sink());
         let channels = Channels::open(&channels, &nowhere, Style::default());
-        channels.send(delivery, shared::model::Timestamp::EPOCH).await.outcome
+        channels
+            .send(delivery, shared::model::Timestamp::EPOCH)
+            .await
+            .outcome
     }
 
     /// The bodies of what was sent since the last call.
