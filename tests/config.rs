@@ -1,5 +1,8 @@
 //! The configuration files in `fixtures/config` and `deploy`: what is refused, and in what words.
 
+#[path = "config/ntfy.rs"]
+mod ntfy;
+
 use shared::config::{
     Access, Adjust, ChannelKind, Classify, CloudApi, Config, ConfigError, Family, Feed, Header,
     HeaderText, Ingest, Ollama, Problem, Program, Surroundings,

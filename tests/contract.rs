@@ -6,6 +6,8 @@
 mod console;
 #[path = "contract/front.rs"]
 mod front;
+#[path = "contract/ntfy.rs"]
+mod ntfy;
 #[path = "contract/secrets.rs"]
 mod secrets;
 #[path = "contract/telegram.rs"]

@@ -2,7 +2,7 @@
 //! is printed, not in a byte of any file but its own. The real program, on the machine's clock.
 
 use super::telegram::{Form, Questions, Telegram};
-use super::{OtherSide, configuration};
+use super::{OtherSide, configuration, ntfy};
 use std::fs;
 use std::path::{Path, PathBuf};
 use watchalert_tests::programs::{BOUND, Place, Program, long, until};
@@ -114,6 +114,17 @@ fn no_answer_of_a_telegram_brings_the_token_to_light() {
         &Form::TELLING
     };
     nothing_shows_a_secret(&Telegram::with_statuses(forms, Questions::Mixed));
+}
+
+#[test]
+fn no_answer_of_an_ntfy_brings_token_or_password_to_light() {
+    let forms = if long() {
+        &ntfy::Form::ALL[..]
+    } else {
+        &ntfy::Form::TELLING
+    };
+    let side = ntfy::Ntfy::with_statuses(forms, ntfy::Questions::Mixed);
+    nothing_shows_a_secret(&side);
 }
 
 #[test]
