@@ -1,4 +1,4 @@
-//! ntfy's row of the contract: every status in every form, and connections that break everywhere.
+//! The contract's row for ntfy: every status in every form, and connections that break everywhere.
 
 use super::front::{Front, Manners};
 use super::{Case, OtherSide, Truth, keeps_the_contract, keeps_the_contract_once};

@@ -104,7 +104,7 @@ impl Note {
         }
         let link = self.click.filter(|link| link.len() <= SPELLED_OUT);
         if let Some(link) = link {
-            bare.tail.push_str(&format!("\n{link}"));
+            bare.tail = format!("{}\n{link}", bare.tail);
         }
         bare
     }
@@ -133,7 +133,7 @@ fn of_alert(alert: &Alert) -> Note {
     tail.push(short_id(alert));
     let summary = alert.summary.lines().map(visible);
     let summary = summary.filter(|line| !line.is_empty());
-    let summary: String = summary.map(|line| format!("\n{line}")).collect();
+    let lines: Vec<String> = std::iter::once(String::new()).chain(summary).collect();
     Note {
         head: format!("{} · {source}", alert.category),
         tail: format!("\n{}", tail.join("\n")),
@@ -143,7 +143,7 @@ fn of_alert(alert: &Alert) -> Note {
             alert.category.to_string(),
             tag(&alert.source),
         ],
-        ..Note::new(heading(alert), summary)
+        ..Note::new(heading(alert), lines.join("\n"))
     }
 }
 

@@ -43,7 +43,7 @@ impl<'n> Door<'n> {
                 (Some(password), request)
             }
         };
-        let request = request.build().map_err(|error| error.without_url());
+        let request = request.build().map_err(reqwest::Error::without_url);
         let request = request.map_err(|error| format!("no request: {error}"))?;
         Ok(Self {
             client,
