@@ -1,6 +1,9 @@
 //! `check --live` and `test` against a Telegram at the socket: every trouble is told at once, with the key to
 //! look at; a closed gate is told and not passed; nothing is sent that nobody asked for.
 
+#[path = "live/ntfy.rs"]
+mod ntfy;
+
 use clap::Parser;
 use serde_json::json;
 use shared::Failure;

@@ -296,6 +296,14 @@ mod tests {
     }
 
     #[test]
+    fn an_ntfy_visitor_sends_forty_five_at_once_and_then_one_each_five_seconds() {
+        let answer = Duration::from_millis(20);
+        let starts = schedule(Limits::NTFY, Priority::High, 60, answer);
+        assert!(starts[44] < 1.0 && starts[45] > 4.0, "{starts:?}");
+        assert!((starts[59] - 15.0 * 5.25).abs() < 0.1, "{starts:?}");
+    }
+
+    #[test]
     fn low_priority_leaves_a_part_of_the_burst() {
         let starts = bot_starts(Priority::Low, 5);
         assert!(starts[2] < 0.001 && starts[3] > 0.001, "{starts:?}");
