@@ -4,6 +4,7 @@
 use shared::config::{Config, Program, Surroundings};
 use shared::model::{Priority, Timestamp};
 use shared::platform::term::Style;
+use shared::store::outbox::{self, Fallback};
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -238,6 +239,25 @@ fn the_quota_of_a_day_is_waited_for_until_midnight_utc_over_restarts() {
 }
 
 #[test]
+fn what_the_quota_of_a_day_keeps_goes_to_the_fallback_of_its_route() {
+    let room = Room::with(|options| options.messages = Some(0));
+    let mut owed = watchalert_tests::world::owed("a", &to("phone", TOPIC), Priority::Critical);
+    owed.to[0].fallback = Some(Fallback {
+        to: to("screen", "-"),
+        after: minutes(15),
+    });
+    let enqueue = move |db: &_| outbox::enqueue(db, &owed, START).map(|_| ());
+    room.world.write(enqueue).expect("enqueued");
+    room.drain_within(minutes(20));
+    room.world.advance(minutes(16));
+    room.send();
+    assert_eq!(room.count("state='moved' AND channel='phone'"), 1);
+    assert_eq!(room.count("state='sent' AND channel='screen'"), 1);
+    assert_eq!(room.ntfy.codes(), [42_908]);
+    room.world.all_invariants_hold();
+}
+
+#[test]
 fn a_visitor_who_is_too_fast_because_of_others_waits_as_a_whole_and_loses_nothing() {
     let room = Room::new();
     room.ntfy.script([Fault::Code(42_901), Fault::Code(42_901)]);
@@ -429,7 +449,7 @@ fn signs_of_every_script_arrive_as_they_are() {
     owed.alert.title = title.to_owned();
     owed.alert.source = "Éditions, n° 5".to_owned();
     let enqueue =
-        move |db: &shared::store::Db| shared::store::outbox::enqueue(db, &owed, START).map(|_| ());
+        move |db: &shared::store::Db| outbox::enqueue(db, &owed, START).map(|_| ());
     room.world.write(enqueue).expect("enqueued");
     room.send();
     let shown = room.only();
