@@ -448,8 +448,7 @@ fn signs_of_every_script_arrive_as_they_are() {
     let mut owed = watchalert_tests::world::owed("a", &to("phone", TOPIC), Priority::Normal);
     owed.alert.title = title.to_owned();
     owed.alert.source = "Éditions, n° 5".to_owned();
-    let enqueue =
-        move |db: &shared::store::Db| outbox::enqueue(db, &owed, START).map(|_| ());
+    let enqueue = move |db: &shared::store::Db| outbox::enqueue(db, &owed, START).map(|_| ());
     room.world.write(enqueue).expect("enqueued");
     room.send();
     let shown = room.only();
