@@ -135,7 +135,8 @@ fn server(value: &DeValue<'_>) -> Read<Server> {
 
 fn is_here(host: &Host<String>) -> bool {
     match host {
-        Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
+        // Not names below it: those are looked up, and may lead anywhere.
+        Host::Domain(name) => name == "localhost",
         Host::Ipv4(address) => IpAddr::from(*address).is_loopback(),
         Host::Ipv6(address) => IpAddr::from(*address).is_loopback(),
     }
