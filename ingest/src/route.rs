@@ -184,7 +184,10 @@ to = ["team"]
         let (alert, tags, config) = scene(Severity::Low, Category::Other, &tagged);
         let to = route(&alert, &tags, &config);
         let places: Vec<String> = to.iter().map(ToString::to_string).collect();
-        assert_eq!(places, ["mail/one@example.net", "mail/two@example.net", "rest/-"]);
+        assert_eq!(
+            places,
+            ["mail/one@example.net", "mail/two@example.net", "rest/-"]
+        );
     }
 
     #[test]

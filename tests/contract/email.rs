@@ -44,7 +44,10 @@ impl Email {
         let cases = codes.map(|code| {
             let act = match echo {
                 true => Act::Echo(code),
-                false => Act::Say(format!("{code}-first words\r\n{code} {}.7.1 last words", code / 100)),
+                false => Act::Say(format!(
+                    "{code}-first words\r\n{code} {}.7.1 last words",
+                    code / 100
+                )),
             };
             let truth = match (at, code / 100) {
                 (At::Text, 2) => Truth::Accepted,
@@ -192,9 +195,18 @@ fn a_conversation_that_ends_anywhere_leaves_the_mail_waiting() {
         ("closed", Act::Close),
         ("half", Act::Half("25".to_owned())),
         ("half-line", Act::Half("250-ok\r\n250 o".to_owned())),
-        ("rubbish", Act::SayAndClose("\u{1f980} of no number".to_owned())),
-        ("page", Act::SayAndClose("HTTP/1.1 400 Bad Request".to_owned())),
-        ("endless", Act::SayAndClose("250-".to_owned() + &"x".repeat(100_000))),
+        (
+            "rubbish",
+            Act::SayAndClose("\u{1f980} of no number".to_owned()),
+        ),
+        (
+            "page",
+            Act::SayAndClose("HTTP/1.1 400 Bad Request".to_owned()),
+        ),
+        (
+            "endless",
+            Act::SayAndClose("250-".to_owned() + &"x".repeat(100_000)),
+        ),
     ]));
 }
 

@@ -76,7 +76,10 @@ pub fn of_alert(alert: &Alert, published: Option<&str>, extent: Extent) -> Mail 
     let reason = shorten(&visible(&alert.reason), extent.reason);
     let why = format!("why: {reason} (judge: {})", alert.judge);
     let id = short_id(alert);
-    let link = alert.link.as_deref().map(|link| shorten(&visible(link), LINK));
+    let link = alert
+        .link
+        .as_deref()
+        .map(|link| shorten(&visible(link), LINK));
 
     let mut text = vec![format!("{severity} {title}"), about.clone()];
     text.extend(summary.iter().cloned());
@@ -103,7 +106,9 @@ pub fn of_alert(alert: &Alert, published: Option<&str>, extent: Extent) -> Mail 
 pub fn of_digest(alerts: &[Alert], extent: Extent) -> Mail {
     let mut grouped: Vec<&Alert> = alerts.iter().collect();
     grouped.sort_by_key(|alert| (alert.severity.priority(), &alert.source));
-    let gravest = grouped.first().map_or(Severity::Low, |alert| alert.severity);
+    let gravest = grouped
+        .first()
+        .map_or(Severity::Low, |alert| alert.severity);
     let count = format!("{} alerts", alerts.len());
     let (mut text, mut html) = (format!("{count}\n"), format!("<p>{count}</p>\n"));
     let mut group = None;
@@ -117,7 +122,10 @@ pub fn of_digest(alerts: &[Alert], extent: Extent) -> Mail {
             group = of_this;
         }
         let (title, id) = (title(alert, extent.line), short_id(alert));
-        let link = alert.link.as_deref().map(|link| shorten(&visible(link), LINK));
+        let link = alert
+            .link
+            .as_deref()
+            .map(|link| shorten(&visible(link), LINK));
         text += &format!("- {title} {id}\n");
         if let Some(link) = &link {
             text += &format!("  {link}\n");
@@ -128,10 +136,7 @@ pub fn of_digest(alerts: &[Alert], extent: Extent) -> Mail {
     let first = grouped.first().map(|alert| title(alert, SUBJECT));
     let first = first.map_or_else(String::new, |first| format!(": {first}, …"));
     Mail {
-        subject: subject(
-            &gravest.name().to_uppercase(),
-            &format!("{count}{first}"),
-        ),
+        subject: subject(&gravest.name().to_uppercase(), &format!("{count}{first}")),
         text,
         html: extent.has_html.then(|| page(&html)),
     }
@@ -146,9 +151,9 @@ pub fn of_raw(text: &str, priority: Priority, extent: Extent) -> Mail {
     let body = lines.join("\n") + "\n";
     Mail {
         subject: subject(&priority.name().to_uppercase(), first),
-        html: extent.has_html.then(|| {
-            page(&format!("<pre>{}</pre>\n", escaped(&body)))
-        }),
+        html: extent
+            .has_html
+            .then(|| page(&format!("<pre>{}</pre>\n", escaped(&body)))),
         text: body,
     }
 }
@@ -213,7 +218,11 @@ mod tests {
 
     #[test]
     fn an_alert_says_everything_in_both_forms() {
-        let mail = of_alert(&alert(), Some("Mon, 30 Nov 2026 08:00:00 GMT"), Extent::FULL);
+        let mail = of_alert(
+            &alert(),
+            Some("Mon, 30 Nov 2026 08:00:00 GMT"),
+            Extent::FULL,
+        );
         assert_eq!(mail.subject, "[CRITICAL] A <flaw> Bcc: you@x.y in it");
         assert_eq!(
             mail.text,

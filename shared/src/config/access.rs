@@ -140,11 +140,7 @@ fn header_text(text: String) -> Read<String> {
 }
 
 /// A file that is looked for by the program that needs it.
-pub(super) fn existing(
-    name: &str,
-    owner: Program,
-    around: &Surroundings<'_>,
-) -> Read<PathBuf> {
+pub(super) fn existing(name: &str, owner: Program, around: &Surroundings<'_>) -> Read<PathBuf> {
     let path = around.directory.join(name);
     if around.program.needs_what_is_for(owner) && !path.is_file() {
         return Err(format!(

@@ -111,7 +111,9 @@ fn server(value: &DeValue<'_>) -> Read<Server> {
     let host = host.ok_or_else(|| format!("{text:?} names no host; {like}"))?;
     let is_bare = matches!(url.path(), "" | "/") && url.query().is_none();
     if !is_bare || url.fragment().is_some() {
-        return Err(format!("{text:?} holds more than user, host and port; {like}"));
+        return Err(format!(
+            "{text:?} holds more than user, host and port; {like}"
+        ));
     }
     let (encryption, port) = match url.scheme() {
         "smtps" => (Encryption::Implicit, 465),
@@ -147,7 +149,9 @@ fn decoded(user: &str) -> Read<String> {
     let mut bytes = Vec::new();
     let mut rest = user.as_bytes();
     while let Some((&first, behind)) = rest.split_first() {
-        let digits = behind.get(..2).and_then(|pair| std::str::from_utf8(pair).ok());
+        let digits = behind
+            .get(..2)
+            .and_then(|pair| std::str::from_utf8(pair).ok());
         let byte = digits.and_then(|pair| u8::from_str_radix(pair, 16).ok());
         rest = match (first, byte) {
             (b'%', Some(byte)) => {
@@ -203,12 +207,29 @@ mod tests {
 
     #[test]
     fn an_address_is_plain_ascii_that_ends_no_header() {
-        for good in ["me@example.net", "a.b+c@x-y.example", "root@localhost", "o'b@x.y"] {
+        for good in [
+            "me@example.net",
+            "a.b+c@x-y.example",
+            "root@localhost",
+            "o'b@x.y",
+        ] {
             assert!(is_address(good), "{good}");
         }
         for bad in [
-            "", "me", "@example.net", "me@", "me@x..y", ".me@x.y", "me@x.y\r\nBcc: you@x.y", "me @x.y",
-            "<me@x.y>", "Me <me@x.y>", "mé@x.y", "me@-x.y", "me@x.y,you@x.y", "\"a b\"@x.y",
+            "",
+            "me",
+            "@example.net",
+            "me@",
+            "me@x..y",
+            ".me@x.y",
+            "me@x.y\r\nBcc: you@x.y",
+            "me @x.y",
+            "<me@x.y>",
+            "Me <me@x.y>",
+            "mé@x.y",
+            "me@-x.y",
+            "me@x.y,you@x.y",
+            "\"a b\"@x.y",
         ] {
             assert!(!is_address(bad), "{bad}");
         }
@@ -231,15 +252,27 @@ mod tests {
             ("smtps://me@mail.x.y", "smtps me mail.x.y 465"),
             ("smtps://me%40x.y@mail.x.y:99", "smtps me@x.y mail.x.y 99"),
             ("smtps://me@x.y@mail.x.y", "smtps me@x.y mail.x.y 465"),
-            ("smtp+starttls://me@mail.x.y/", "smtp+starttls me mail.x.y 587"),
+            (
+                "smtp+starttls://me@mail.x.y/",
+                "smtp+starttls me mail.x.y 587",
+            ),
             ("smtp://me@mail.x.y", "smtp+starttls me mail.x.y 587"),
             ("smtp://localhost", "smtp  localhost 25"),
             ("smtp://[::1]:2525", "smtp  ::1 2525"),
-            ("smtp+starttls://a%zz@127.0.0.1:2625", "smtp+starttls a%zz 127.0.0.1 2625"),
+            (
+                "smtp+starttls://a%zz@127.0.0.1:2625",
+                "smtp+starttls a%zz 127.0.0.1 2625",
+            ),
         ] {
             assert_eq!(read(url).as_deref(), Ok(expected));
         }
-        for bad in ["mail.x.y", "smtps://", "http://x.y", "smtps://x.y/path", "smtps://u:hunter2@x.y"] {
+        for bad in [
+            "mail.x.y",
+            "smtps://",
+            "http://x.y",
+            "smtps://x.y/path",
+            "smtps://u:hunter2@x.y",
+        ] {
             let told = read(bad).unwrap_err();
             assert!(!told.contains("hunter2"), "{told}");
         }

@@ -239,7 +239,13 @@ fn permanent(stage: Stage, reply: &Reply, enhanced: Option<Enhanced>) -> Fact {
 fn speaks_of_quota(reply: &Reply) -> bool {
     says(
         reply,
-        &["mailbox full", "mailbox is full", "quota", "over storage", "overquota"],
+        &[
+            "mailbox full",
+            "mailbox is full",
+            "quota",
+            "over storage",
+            "overquota",
+        ],
     )
 }
 

@@ -54,7 +54,12 @@ async fn while_all_connections_hang_another_mail_waits_its_turn_and_then_goes_ba
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let (email, channel) = channel(silent.local_addr().expect("its address").port());
     let delivery = delivery(&channel);
-    let _taken = email.turns.clone().acquire_many_owned(4).await.expect("free");
+    let _taken = email
+        .turns
+        .clone()
+        .acquire_many_owned(4)
+        .await
+        .expect("free");
     tokio::time::pause();
     let Outcome::Deferred(fault) = email.send(&delivery).await else {
         panic!("it waits");

@@ -145,7 +145,10 @@ impl Line {
         talk.ends();
         let place = self.place();
         let server = &self.configured.server;
-        let user = server.user.as_ref().map_or_else(String::new, |user| format!(" as {user}"));
+        let user = server
+            .user
+            .as_ref()
+            .map_or_else(String::new, |user| format!(" as {user}"));
         let how = match server.encryption {
             Encryption::Implicit => "TLS",
             Encryption::StartTls => "STARTTLS",
@@ -193,7 +196,9 @@ impl Line {
             Encryption::None => None,
             Encryption::Implicit | Encryption::StartTls => Some(self.tls()?),
         };
-        let at_once = tls.as_ref().filter(|_| server.encryption == Encryption::Implicit);
+        let at_once = tls
+            .as_ref()
+            .filter(|_| server.encryption == Encryption::Implicit);
         let connected = self.connect(patience, at_once);
         let mut connection = connected.map_err(|error| self.no_greeting(&error, tls.as_ref()))?;
         if let (Encryption::StartTls, Some(tls)) = (server.encryption, &tls) {
@@ -338,7 +343,9 @@ impl Talk {
     /// Says who writes, and to whom.
     fn names(&mut self, from: &Address, to: &Address) -> Result<(), Answer> {
         self.waits(self.patience.command)?;
-        let reply = self.connection.command(Mail::new(Some(from.clone()), Vec::new()));
+        let reply = self
+            .connection
+            .command(Mail::new(Some(from.clone()), Vec::new()));
         self.expects(Stage::Mail, 250, reply)?;
         let reply = self.connection.command(Rcpt::new(to.clone(), Vec::new()));
         // 251: it will be forwarded; RFC 5321 4.3.2.
@@ -499,5 +506,8 @@ fn tls_error(error: &Error) -> Option<&rustls::Error> {
 
 /// For a person who waits.
 pub fn gave_up(after: Duration) -> String {
-    format!("the mail server kept the conversation longer than {}", span(after))
+    format!(
+        "the mail server kept the conversation longer than {}",
+        span(after)
+    )
 }

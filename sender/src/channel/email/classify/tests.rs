@@ -1,8 +1,8 @@
 //! Every row of the table, and what holds for all of them.
 
 use super::*;
-use proptest::prelude::*;
 use Stage::{Auth, Data, Greeting, Mail, Rcpt, StartTls, Text};
+use proptest::prelude::*;
 
 fn reply(stage: Stage, line: &str) -> Answer {
     let (code, text) = line.split_once(' ').unwrap_or((line, ""));
@@ -18,7 +18,9 @@ fn ruled(answer: &Answer, failures: u32) -> String {
     let ruling = classify(answer, failures, "<7@x.y>");
     let shown = |kind: &str, fault: &Fault| {
         let held = fault.hold.map(|hold| format!(" {hold:?}"));
-        let wait = fault.retry_after.map(|wait| format!(" {} s", wait.as_secs()));
+        let wait = fault
+            .retry_after
+            .map(|wait| format!(" {} s", wait.as_secs()));
         let maybe = if fault.maybe_delivered { " maybe" } else { "" };
         let long = if ruling.is_too_long { " shorten" } else { "" };
         format!(
@@ -137,7 +139,10 @@ fn a_wait_doubles_from_a_minute_to_an_hour_and_greylisting_gets_its_minutes() {
         })
     };
     assert_eq!(waits("450 busy"), [60, 120, 240, 1_920, 3_600, 3_600]);
-    assert_eq!(waits("451 4.7.1 grey"), [300, 900, 900, 1_920, 3_600, 3_600]);
+    assert_eq!(
+        waits("451 4.7.1 grey"),
+        [300, 900, 900, 1_920, 3_600, 3_600]
+    );
 }
 
 #[test]

@@ -85,7 +85,11 @@ fn a_copy_is_the_same_to_the_byte_but_for_its_mark() {
 
 #[test]
 fn what_is_another_mail_has_another_name() {
-    let of = |title| written(&delivery(Content::Alert(Box::new(alert(title, ""))))).0.name;
+    let of = |title| {
+        written(&delivery(Content::Alert(Box::new(alert(title, "")))))
+            .0
+            .name
+    };
     assert_ne!(of("One"), of("Two"));
     let mut other = delivery(Content::Alert(Box::new(alert("One", ""))));
     other.destination.chat_id = "you@example.org".to_owned();
@@ -102,7 +106,12 @@ fn a_story_that_others_bring_too_keeps_its_name() {
 
 #[test]
 fn a_recipient_that_is_no_address_gets_none() {
-    for bad in ["-1001234", "me", "me@x.y\r\nRCPT TO:<you@x.y>", "Me <me@x.y>"] {
+    for bad in [
+        "-1001234",
+        "me",
+        "me@x.y\r\nRCPT TO:<you@x.y>",
+        "Me <me@x.y>",
+    ] {
         let mut odd = delivery(Content::Alert(Box::new(alert("One", ""))));
         odd.destination.chat_id = bad.to_owned();
         let why = write(&odd, FROM, Extent::FULL).expect_err("no letter");
