@@ -42,19 +42,20 @@ impl Email {
     pub(super) fn with_codes(at: At, echo: bool) -> Self {
         let codes = (200..=599).filter(|code| code / 10 % 10 <= 5 && *code != right(at));
         let cases = codes.map(|code| {
-            let act = match echo {
-                true => Act::Echo(code),
-                false => Act::Say(format!(
-                    "{code}-first words\r\n{code} {}.7.1 last words",
-                    code / 100
-                )),
+            let act = if echo {
+                Act::Echo(code)
+            } else {
+                let class = code / 100;
+                Act::Say(format!(
+                    "{code}-first words\r\n{code} {class}.7.1 last words"
+                ))
             };
             let truth = match (at, code / 100) {
-                (At::Text, 2) => Truth::Accepted,
+                // What kind of success a greeting is matters to nobody here.
+                (At::Text, 2) | (At::Greeting, 2 | 3) => Truth::Accepted,
                 (At::Text, 3) => Truth::Unclear,
                 // To whom it is forwarded.
                 (At::Rcpt, 2) if code == 251 => Truth::Accepted,
-                (At::Ehlo, 2 | 3) => Truth::Accepted,
                 _ => Truth::Refused,
             };
             (format!("{at:?}-{code}").to_lowercase(), truth, at, act)

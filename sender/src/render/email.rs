@@ -76,10 +76,7 @@ pub fn of_alert(alert: &Alert, published: Option<&str>, extent: Extent) -> Mail 
     let reason = shorten(&visible(&alert.reason), extent.reason);
     let why = format!("why: {reason} (judge: {})", alert.judge);
     let id = short_id(alert);
-    let link = alert
-        .link
-        .as_deref()
-        .map(|link| shorten(&visible(link), LINK));
+    let link = link(alert);
 
     let mut text = vec![format!("{severity} {title}"), about.clone()];
     text.extend(summary.iter().cloned());
@@ -95,10 +92,7 @@ pub fn of_alert(alert: &Alert, published: Option<&str>, extent: Extent) -> Mail 
     Mail {
         subject: subject(&severity, &title),
         text: text.join("\n\n") + "\n",
-        html: extent.has_html.then(|| {
-            let paragraphs = html.iter().map(|line| format!("<p>{line}</p>\n"));
-            page(&paragraphs.collect::<String>())
-        }),
+        html: extent.has_html.then(|| page(&paragraphs(&html))),
     }
 }
 
@@ -110,35 +104,30 @@ pub fn of_digest(alerts: &[Alert], extent: Extent) -> Mail {
         .first()
         .map_or(Severity::Low, |alert| alert.severity);
     let count = format!("{} alerts", alerts.len());
-    let (mut text, mut html) = (format!("{count}\n"), format!("<p>{count}</p>\n"));
+    let (mut text, mut html) = (vec![count.clone()], vec![count.clone()]);
     let mut group = None;
     for alert in &grouped {
         let of_this = Some((alert.severity, &alert.source));
         if group != of_this {
             let severity = alert.severity.name().to_uppercase();
             let source = shorten(&visible(&alert.source), extent.source);
-            text += &format!("\n{severity} · {source}\n");
-            html += &format!("<p><b>{severity} · {}</b></p>\n", escaped(&source));
+            text.push(format!("\n{severity} · {source}"));
+            html.push(format!("<b>{severity} · {}</b>", escaped(&source)));
             group = of_this;
         }
         let (title, id) = (title(alert, extent.line), short_id(alert));
-        let link = alert
-            .link
-            .as_deref()
-            .map(|link| shorten(&visible(link), LINK));
-        text += &format!("- {title} {id}\n");
-        if let Some(link) = &link {
-            text += &format!("  {link}\n");
-        }
+        let link = link(alert);
+        text.push(format!("- {title} {id}"));
+        text.extend(link.iter().map(|link| format!("  {link}")));
         let shown = linked(&title, link.as_deref());
-        html += &format!("<p>{shown} {}</p>\n", escaped(&id));
+        html.push(format!("{shown} {}", escaped(&id)));
     }
     let first = grouped.first().map(|alert| title(alert, SUBJECT));
     let first = first.map_or_else(String::new, |first| format!(": {first}, …"));
     Mail {
         subject: subject(&gravest.name().to_uppercase(), &format!("{count}{first}")),
-        text,
-        html: extent.has_html.then(|| page(&html)),
+        text: text.join("\n") + "\n",
+        html: extent.has_html.then(|| page(&paragraphs(&html))),
     }
 }
 
@@ -179,6 +168,11 @@ fn short_id(alert: &Alert) -> String {
     format!("#{}", shorten(&visible(&alert.short_id), SHORT_ID))
 }
 
+fn link(alert: &Alert) -> Option<String> {
+    let link = alert.link.as_deref();
+    link.map(|link| shorten(&visible(link), LINK))
+}
+
 /// The words, leading to `link` if that is one of the web; else the words alone.
 fn linked(words: &str, link: Option<&str>) -> String {
     let words = escaped(words);
@@ -186,6 +180,11 @@ fn linked(words: &str, link: Option<&str>) -> String {
         Some(url) => format!("<a href=\"{}\">{words}</a>", escaped(url)),
         None => words,
     }
+}
+
+fn paragraphs(lines: &[String]) -> String {
+    let paragraphs = lines.iter().map(|line| format!("<p>{line}</p>"));
+    paragraphs.collect::<Vec<_>>().join("\n") + "\n"
 }
 
 fn page(body: &str) -> String {

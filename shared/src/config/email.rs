@@ -96,11 +96,8 @@ pub(super) fn read(section: &mut Section<'_>, around: &Surroundings<'_>) -> Opti
 fn server(value: &DeValue<'_>) -> Read<Server> {
     let text = text(value)?;
     let like = "write one like \"smtps://user@mail.example.net\"";
-    let url = Url::parse(&text).map_err(|why| match text.contains('@') {
-        // It may hold the password.
-        true => format!("is not a URL ({why}); {like}"),
-        false => format!("{text:?} is not a URL ({why}); {like}"),
-    })?;
+    // Not shown: it may hold the password.
+    let url = Url::parse(&text).map_err(|why| format!("is not a URL ({why}); {like}"))?;
     if url.password().is_some() {
         return Err(format!(
             "holds a password; {like}, and put the password into password_file"
@@ -153,16 +150,10 @@ fn decoded(user: &str) -> Read<String> {
             .get(..2)
             .and_then(|pair| std::str::from_utf8(pair).ok());
         let byte = digits.and_then(|pair| u8::from_str_radix(pair, 16).ok());
-        rest = match (first, byte) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                behind.get(2..).unwrap_or_default()
-            }
-            _ => {
-                bytes.push(first);
-                behind
-            }
-        };
+        let coded = byte.filter(|_| first == b'%');
+        bytes.push(coded.unwrap_or(first));
+        let taken = if coded.is_some() { 2 } else { 0 };
+        rest = behind.get(taken..).unwrap_or_default();
     }
     let user = String::from_utf8(bytes).ok();
     user.filter(|user| !user.chars().any(char::is_control))

@@ -28,6 +28,8 @@ pub enum At {
     StartTls,
     Auth,
     Mail,
+    /// The same, not for the first time in its conversation.
+    MailAgain,
     Rcpt,
     Data,
     /// In the midst of the text.

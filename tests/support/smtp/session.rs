@@ -70,8 +70,12 @@ impl<'s> Session<'s> {
             }
             "AUTH" => self.log_in(line, rest),
             "MAIL" => {
+                let is_again = !self.from.is_empty();
                 rest.clone_into(&mut self.from);
                 self.to.clear();
+                if is_again && let Some(act) = self.shared.script(&self.domain, At::MailAgain) {
+                    return self.act(act, line);
+                }
                 self.answer(At::Mail, line, "250 2.1.0 ok")
             }
             "RCPT" => {
@@ -178,10 +182,11 @@ impl<'s> Session<'s> {
 /// Base64, whose end may be filled up.
 fn unpacked(text: &str) -> Vec<u8> {
     const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digits: Vec<usize> = text.chars().filter_map(|c| LETTERS.find(c)).collect();
+    let digit = |c| u32::try_from(LETTERS.find(c)?).ok();
+    let digits: Vec<u32> = text.chars().filter_map(digit).collect();
     let bytes = digits.chunks(4).flat_map(|four| {
         let bits = (0..4).fold(0, |bits, at| bits << 6 | four.get(at).unwrap_or(&0));
-        let bytes = [bits >> 16, bits >> 8, bits].map(|byte| (byte & 255) as u8);
+        let [_, bytes @ ..] = u32::to_be_bytes(bits);
         bytes.into_iter().take(four.len() - 1)
     });
     bytes.collect()

@@ -100,11 +100,8 @@ fn fingerprint(delivery: &Delivery) -> String {
         Content::Unreadable(why) => told.push(why),
     }
     let digest = Sha256::digest(told.join("\0"));
-    digest
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let first = digest.first_chunk().copied().map(u64::from_be_bytes);
+    format!("{:016x}", first.unwrap_or_default())
 }
 
 fn identity(alert: &Alert) -> [&str; 2] {

@@ -54,9 +54,7 @@ async fn while_all_connections_hang_another_mail_waits_its_turn_and_then_goes_ba
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let (email, channel) = channel(silent.local_addr().expect("its address").port());
     let delivery = delivery(&channel);
-    let _taken = email
-        .turns
-        .clone()
+    let _taken = Arc::clone(&email.turns)
         .acquire_many_owned(4)
         .await
         .expect("free");
