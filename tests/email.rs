@@ -90,6 +90,7 @@ impl Room {
         let path = config.to_str().expect("UTF-8");
         let args = ["watchalert-sender", "--config", path, "check", "--live"];
         let outside = command::World {
+            terminal: false,
             environment: Environment::default(),
             clock: self.world.clock.clone(),
             chance: fastrand::Rng::with_seed(7),

@@ -182,8 +182,8 @@ to = ["team"]
     fn each_reader_of_a_mailing_channel_is_owed_a_row_of_their_own() {
         let tagged = ["mailed"];
         let (alert, tags, config) = scene(Severity::Low, Category::Other, &tagged);
-        let to = route(&alert, &tags, &config);
-        let places: Vec<String> = to.iter().map(ToString::to_string).collect();
+        let to = route(&alert, &tags, &config, Timestamp::EPOCH);
+        let places: Vec<String> = to.iter().map(|to| to.destination.to_string()).collect();
         assert_eq!(
             places,
             ["mail/one@example.net", "mail/two@example.net", "rest/-"]
