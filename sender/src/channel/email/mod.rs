@@ -2,6 +2,7 @@
 //! sent again at once.
 
 pub mod classify;
+mod error;
 pub mod letter;
 pub mod look;
 pub mod wire;

@@ -6,6 +6,7 @@
 //! somebody slipped in before TLS puts the conversation out of step and ends it.
 
 use super::classify::{Answer, Reply, Stage};
+use super::error::{answered, is_refused, replied, tls_error, words};
 use super::letter::Letter;
 use lettre::Address;
 use lettre::transport::smtp::Error;
@@ -17,12 +18,11 @@ use lettre::transport::smtp::response::Response;
 use shared::config::{Email as Configured, Encryption, Secret};
 use shared::policy::text::{one_line, shorten, span};
 use std::cell::Cell;
-use std::error::Error as _;
+use std::fs;
 use std::iter;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use std::{fs, io};
 use tokio::time::Instant;
 
 /// Shorter than a minute: few servers hang up before.
@@ -461,47 +461,6 @@ fn forms(credentials: &Credentials, password: &Secret) -> Vec<Secret> {
 fn address(text: &str) -> Result<Address, Answer> {
     let address = text.parse();
     address.map_err(|_says_no_more| Answer::Misconfigured(format!("{text:?} is no mail address")))
-}
-
-fn replied(stage: Stage, reply: &Response) -> Answer {
-    let lines: Vec<&str> = reply.message().collect();
-    Answer::Reply(Reply {
-        stage,
-        code: reply.code().into(),
-        text: lines.join(" "),
-    })
-}
-
-fn answered(stage: Stage, error: &Error) -> Answer {
-    match error.status() {
-        Some(code) => Answer::Reply(Reply {
-            stage,
-            code: code.into(),
-            text: error.source().map(ToString::to_string).unwrap_or_default(),
-        }),
-        None => Answer::NotSent(format!("no answer at {stage}: {}", words(error))),
-    }
-}
-
-/// lettre does not call it a timeout when a socket's own ran out, which is `WouldBlock` here.
-fn words(error: &Error) -> String {
-    let kind = io_error(error).map(io::Error::kind);
-    if let Some(io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock) = kind {
-        return "none in time".to_owned();
-    }
-    shorten(&one_line(&error.to_string()), DETAIL)
-}
-
-fn is_refused(error: &Error) -> bool {
-    io_error(error).is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-}
-
-fn io_error(error: &Error) -> Option<&io::Error> {
-    error.source()?.downcast_ref()
-}
-
-fn tls_error(error: &Error) -> Option<&rustls::Error> {
-    io_error(error)?.get_ref()?.downcast_ref()
 }
 
 /// For a person who waits.
