@@ -2,7 +2,7 @@
 
 use super::Email;
 use super::classify::{Answer, Stage, classify};
-use crate::channel::telegram::look::Trouble;
+use crate::channel::look::Trouble;
 use shared::model::Outcome;
 use shared::policy::text::{one_line, span};
 use std::sync::Arc;
