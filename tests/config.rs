@@ -184,9 +184,12 @@ fn the_example_is_taken_with_every_commented_key_too() {
     assert_eq!((cloud.api, cloud.daily_limit), (CloudApi::OpenAi, 200));
     assert_eq!(cloud.timeout, Duration::from_secs(30));
     assert_eq!(cloud.url.as_str(), "https://llm.example.net/v1/");
-    let ChannelKind::Telegram(telegram) = &config.channels[0].kind else {
-        panic!("not {:?}", config.channels[0]);
-    };
+    let mut channels = config.channels.iter();
+    let telegram = channels.find_map(|channel| match &channel.kind {
+        ChannelKind::Telegram(telegram) => Some(telegram),
+        _ => None,
+    });
+    let telegram = telegram.expect("a bot");
     assert_eq!(telegram.api_url.as_str(), "https://api.telegram.org/");
     assert_eq!(
         config.ingest.contact.as_deref(),

@@ -4,6 +4,8 @@
 
 #[path = "contract/console.rs"]
 mod console;
+#[path = "contract/email.rs"]
+mod email;
 #[path = "contract/front.rs"]
 mod front;
 #[path = "contract/ntfy.rs"]

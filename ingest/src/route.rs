@@ -1,6 +1,6 @@
 //! Route: which destinations an alert is owed to. The first route that matches decides.
 
-use shared::config::{Config, Route};
+use shared::config::{Channel, Config, Route};
 use shared::model::{Alert, Destination, Priority, Timestamp};
 use shared::store::outbox::{Addressee, Fallback};
 
@@ -11,13 +11,14 @@ pub fn route(alert: &Alert, tags: &[String], config: &Config, now: Timestamp) ->
     let names = route.map_or(default, |route| route.to.as_slice());
     let fallback = route.and_then(|route| {
         Some(Fallback {
-            to: destination(route.fallback.as_ref()?, config)?,
+            to: channel(route.fallback.as_ref()?, config)?.destination(),
             after: route.fallback_after,
         })
     });
     let priority = alert.severity.priority().unwrap_or(Priority::Low);
     let quiet = |to: &Destination| config.quiet.as_ref()?.until(&to.channel, priority, now);
-    let destinations = names.iter().filter_map(|name| destination(name, config));
+    let channels = names.iter().filter_map(|name| channel(name, config));
+    let destinations = channels.flat_map(Channel::destinations);
     let addressees = destinations.map(|destination| Addressee {
         not_before: quiet(&destination).unwrap_or_default(),
         fallback: fallback.clone(),
@@ -26,9 +27,8 @@ pub fn route(alert: &Alert, tags: &[String], config: &Config, now: Timestamp) ->
     addressees.collect()
 }
 
-fn destination(name: &str, config: &Config) -> Option<Destination> {
-    let channel = config.channels.iter().find(|channel| channel.name == name);
-    channel.map(shared::config::Channel::destination)
+fn channel<'c>(name: &str, config: &'c Config) -> Option<&'c Channel> {
+    config.channels.iter().find(|channel| channel.name == name)
 }
 
 fn matching<'c>(alert: &Alert, tags: &[String], config: &'c Config) -> Option<(usize, &'c Route)> {
@@ -98,6 +98,14 @@ kind = "console"
 kind = "console"
 [channel.rest]
 kind = "console"
+[channel.mail]
+kind = "email"
+smtp = "smtps://mail.example.net"
+from = "watch@example.net"
+to = ["one@example.net", "two@example.net"]
+[[route]]
+tag = ["mailed"]
+to = ["mail", "rest"]
 [[route]]
 severity = ["critical", "high"]
 to = ["phone", "team"]
@@ -158,15 +166,27 @@ to = ["team"]
         };
         assert_eq!(
             said(Severity::High, Category::Other, &[]),
-            "route[1] (critical or high) to phone, team"
+            "route[2] (critical or high) to phone, team"
         );
         assert_eq!(
             said(Severity::Low, Category::Release, &["db"]),
-            "route[2] (release, tag db) to team"
+            "route[3] (release, tag db) to team"
         );
         assert_eq!(
             said(Severity::Low, Category::Other, &[]),
             "no route fits, so the default channel rest"
+        );
+    }
+
+    #[test]
+    fn each_reader_of_a_mailing_channel_is_owed_a_row_of_their_own() {
+        let tagged = ["mailed"];
+        let (alert, tags, config) = scene(Severity::Low, Category::Other, &tagged);
+        let to = route(&alert, &tags, &config, Timestamp::EPOCH);
+        let places: Vec<String> = to.iter().map(|to| to.destination.to_string()).collect();
+        assert_eq!(
+            places,
+            ["mail/one@example.net", "mail/two@example.net", "rest/-"]
         );
     }
 

@@ -6,6 +6,7 @@ pub mod feeds;
 pub mod models;
 pub mod ntfy;
 pub mod programs;
+pub mod smtp;
 pub mod storm;
 pub mod telegram;
 pub mod tls;

@@ -38,6 +38,7 @@ impl Channels {
                 Channel::Console(_) => {
                     Ok("prints to standard output; there is nothing to try".to_owned())
                 }
+                Channel::Email(email) => email.look().await,
                 Channel::Telegram(telegram) => ask_telegram(telegram, &mut bots).await,
                 Channel::Ntfy(ntfy) => match silent.get(&ntfy.visitor()) {
                     Some(silence) => Err(silence.clone()),

@@ -1,6 +1,7 @@
 //! The channels: each one file of wire and one pure `classify`. A channel never sees the store.
 
 pub mod console;
+pub mod email;
 pub mod http;
 pub mod look;
 pub mod ntfy;
@@ -9,6 +10,7 @@ pub mod telegram;
 use crate::policy::limiter::Limits;
 use crate::render;
 use console::Console;
+use email::Email;
 use http::Wire;
 use ntfy::Ntfy;
 use shared::config::{Channel as Configured, ChannelKind, Digests};
@@ -24,6 +26,7 @@ use telegram::Telegram;
 #[derive(Debug)]
 pub enum Channel {
     Console(Console),
+    Email(Box<Email>),
     Telegram(Box<Telegram>),
     Ntfy(Box<Ntfy>),
 }
@@ -33,6 +36,7 @@ impl Channel {
     fn deadline(&self) -> Duration {
         match self {
             Self::Console(_) => console::DEADLINE,
+            Self::Email(_) => email::DEADLINE,
             Self::Telegram(_) => telegram::DEADLINE,
             Self::Ntfy(_) => ntfy::DEADLINE,
         }
@@ -41,6 +45,7 @@ impl Channel {
     async fn send(&self, delivery: &Delivery, now: Timestamp) -> Sent {
         match self {
             Self::Console(console) => console.send(delivery).await.into(),
+            Self::Email(email) => email.send(delivery).await.into(),
             Self::Ntfy(ntfy) => ntfy.send(delivery, now).await.into(),
             Self::Telegram(telegram) => {
                 let flown = telegram.send(delivery).await;
@@ -86,6 +91,9 @@ impl Channels {
         let wire = LazyCell::new(Wire::open);
         let open = |channel: &Configured| match &channel.kind {
             ChannelKind::Console => Channel::Console(Console::new(output.clone(), style)),
+            ChannelKind::Email(configured) => {
+                Channel::Email(Box::new(Email::new((**configured).clone())))
+            }
             ChannelKind::Telegram(configured) => {
                 let telegram = Telegram::new(Wire::clone(&wire), (**configured).clone());
                 Channel::Telegram(Box::new(telegram))
@@ -133,7 +141,7 @@ impl Channels {
     pub fn digests(&self, channel: &str) -> Option<Digests> {
         match self.by_name.get(channel)? {
             Channel::Console(_) => None,
-            Channel::Telegram(_) | Channel::Ntfy(_) => self.digests,
+            Channel::Email(_) | Channel::Telegram(_) | Channel::Ntfy(_) => self.digests,
         }
     }
 
@@ -141,6 +149,7 @@ impl Channels {
     pub fn digest_sizes(&self, channel: &str, alerts: &[Alert]) -> Vec<usize> {
         let most = self.digests(channel).map_or(0, |it| it.max_messages);
         match self.by_name.get(channel) {
+            Some(Channel::Email(_)) => render::email::sizes(alerts.len(), most),
             Some(Channel::Ntfy(_)) => render::ntfy::digest::sizes(alerts, most),
             _ => render::digest::sizes(alerts, most),
         }
@@ -159,6 +168,7 @@ impl Channels {
     pub fn bot(&self, channel: &str) -> String {
         match self.by_name.get(channel) {
             Some(Channel::Telegram(telegram)) => telegram.bot(),
+            Some(Channel::Email(email)) => email.account(),
             Some(Channel::Ntfy(ntfy)) => ntfy.visitor(),
             Some(Channel::Console(_)) | None => channel.to_owned(),
         }
@@ -173,7 +183,7 @@ impl Channels {
     /// What the other side allows; `None`: everything.
     pub fn limits(&self, to: &Destination) -> Option<Limits> {
         match self.by_name.get(&to.channel)? {
-            Channel::Console(_) => None,
+            Channel::Console(_) | Channel::Email(_) => None,
             Channel::Telegram(telegram) => self.has_limits.then(|| telegram.limits(&to.chat_id)),
             Channel::Ntfy(ntfy) => self.has_limits.then(|| ntfy.limits()),
         }

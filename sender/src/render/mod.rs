@@ -1,6 +1,7 @@
 //! From a delivery to what a channel puts on the wire: deterministic, from std and the model alone.
 
 pub mod digest;
+pub mod email;
 pub mod link;
 pub mod ntfy;
 pub mod plain;

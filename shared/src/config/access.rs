@@ -59,7 +59,9 @@ const OURS: &[(&str, &str)] = &[
 
 pub(super) fn read(section: &mut Section<'_>, around: &Surroundings<'_>) -> Access {
     let user_agent = section.get("user_agent", |value| header_text(text(value)?));
-    let ca_file = section.get("ca_file", |value| existing(&text(value)?, around));
+    let ca_file = section.get("ca_file", |value| {
+        existing(&text(value)?, Program::Ingest, around)
+    });
     let family = section.get("family", |value| match &*text(value)? {
         "ipv4" => Ok(Family::Ipv4),
         "ipv6" => Ok(Family::Ipv6),
@@ -138,9 +140,9 @@ fn header_text(text: String) -> Read<String> {
 }
 
 /// A file that is looked for by the program that needs it.
-fn existing(name: &str, around: &Surroundings<'_>) -> Read<PathBuf> {
+pub(super) fn existing(name: &str, owner: Program, around: &Surroundings<'_>) -> Read<PathBuf> {
     let path = around.directory.join(name);
-    if around.program.needs_what_is_for(Program::Ingest) && !path.is_file() {
+    if around.program.needs_what_is_for(owner) && !path.is_file() {
         return Err(format!(
             "there is no file {}; write the certificate's in PEM, relative to this file",
             path.display()

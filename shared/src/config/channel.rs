@@ -1,6 +1,7 @@
 //! `[channel.NAME]` and `default_channel`: where alerts can go.
 
 use super::Surroundings;
+use super::email::{self, Email};
 use super::ntfy::{self, Ntfy};
 use super::reader::{Read, Section};
 use super::suggest::instead_of;
@@ -17,14 +18,28 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Where alerts go that only name the channel.
+    /// Where what is said once goes: the first of [`destinations`](Self::destinations).
     pub fn destination(&self) -> Destination {
         let chat_id = match &self.kind {
             // There is one standard output.
             ChannelKind::Console => "-",
+            ChannelKind::Email(email) => email.to.first().map_or("", String::as_str),
             ChannelKind::Telegram(telegram) => &telegram.chat_id,
             ChannelKind::Ntfy(ntfy) => &ntfy.topic,
         };
+        self.place(chat_id)
+    }
+
+    /// Where alerts go that only name the channel, the first first: a row for each, so that one that
+    /// is refused keeps no other from its own.
+    pub fn destinations(&self) -> Vec<Destination> {
+        match &self.kind {
+            ChannelKind::Email(email) => email.to.iter().map(|to| self.place(to)).collect(),
+            _ => vec![self.destination()],
+        }
+    }
+
+    fn place(&self, chat_id: &str) -> Destination {
         Destination {
             channel: self.name.clone(),
             chat_id: chat_id.to_owned(),
@@ -37,6 +52,8 @@ impl Channel {
 pub enum ChannelKind {
     /// Prints to standard output.
     Console,
+    /// Writes mails.
+    Email(Box<Email>),
     /// Writes to a Telegram chat as a bot.
     Telegram(Box<Telegram>),
     /// Publishes to a topic of an ntfy server.
@@ -90,7 +107,7 @@ pub(super) fn read_all<'r>(root: &mut Section<'r>, around: &Surroundings<'_>) ->
 }
 
 fn read_kind(mut section: Section<'_>, around: &Surroundings<'_>) -> Option<ChannelKind> {
-    const KINDS: [&str; 3] = ["console", "telegram", "ntfy"];
+    const KINDS: [&str; 4] = ["console", "telegram", "ntfy", "email"];
     let missing = format!("is missing; write one of: {}", KINDS.join(", "));
     let name = section.need("kind", &missing, |value| {
         let name = text(value)?;
@@ -101,6 +118,9 @@ fn read_kind(mut section: Section<'_>, around: &Surroundings<'_>) -> Option<Chan
     })?;
     // Only now: which keys there are depends on the kind.
     let kind = match name {
+        "email" => email::read(&mut section, around)
+            .map(Box::new)
+            .map(ChannelKind::Email),
         "telegram" => telegram::read(&mut section, around)
             .map(Box::new)
             .map(ChannelKind::Telegram),
