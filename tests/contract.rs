@@ -70,6 +70,11 @@ trait OtherSide {
     /// The texts of the copies that came in whole, in their order, by the name of the case.
     fn received(&self) -> BTreeMap<String, Vec<String>>;
 
+    /// How much its library says at most.
+    fn talkative(&self) -> &'static str {
+        " TRACE "
+    }
+
     /// Nobody answers, and everybody has been asked.
     fn hangs(&self) -> bool {
         false

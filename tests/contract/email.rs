@@ -78,6 +78,11 @@ fn domain(case: &str) -> String {
 }
 
 impl OtherSide for Email {
+    /// lettre traces nothing.
+    fn talkative(&self) -> &'static str {
+        " DEBUG "
+    }
+
     fn cases(&self) -> Vec<Case> {
         self.cases.clone()
     }
