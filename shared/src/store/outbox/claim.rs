@@ -34,6 +34,11 @@ SELECT id,priority,max(created_at,not_before) FROM outbox
 const NEXT_TIME: &str =
     "SELECT min(due_at) FROM outbox WHERE state='ready' AND channel=:channel AND chat_id=:chat";
 
+const NEXT_SINGLE_TIME: &str = "\
+SELECT min(due_at) FROM outbox
+ WHERE state='ready' AND (kind<>'alert' OR priority=0 OR attempts>0 OR released_from IS NOT NULL)
+   AND channel=:channel AND chat_id=:chat";
+
 /// Of what is never folded; in these words, or the partial index does not serve.
 const NEXT_SINGLE: &str = "\
 SELECT id,priority,max(created_at,not_before) FROM outbox
@@ -106,8 +111,12 @@ pub fn claim(
     };
     let Some((id, priority)) = next else {
         return match crowd {
-            Crowd::At(at) => Ok(Claim::NotBefore(at, Priority::High)),
-            Crowd::No | Crowd::Now => next_time(db, destination),
+            // What is never folded may be due before.
+            Crowd::At(at) => Ok(match next_time(db, NEXT_SINGLE_TIME, destination)? {
+                Claim::NotBefore(due, priority) if due < at => Claim::NotBefore(due, priority),
+                _ => Claim::NotBefore(at, Priority::High),
+            }),
+            Crowd::No | Crowd::Now => next_time(db, NEXT_TIME, destination),
         };
     };
     match gatekeeper.pass(destination, &gates, priority, now) {
@@ -155,8 +164,8 @@ fn next(
     Ok(next.optional()?)
 }
 
-fn next_time(db: &Db, destination: &Destination) -> Result<Claim, StoreError> {
-    let time: Option<f64> = db.prepare_cached(NEXT_TIME)?.query_row(
+fn next_time(db: &Db, statement: &str, destination: &Destination) -> Result<Claim, StoreError> {
+    let time: Option<f64> = db.prepare_cached(statement)?.query_row(
         named_params! {":channel": destination.channel, ":chat": destination.chat_id},
         |row| row.get(0),
     )?;
