@@ -78,3 +78,18 @@ fn what_is_silenced_fails_over_no_earlier_than_it_may_be_sent() {
     ));
     assert_eq!(after, "3660");
 }
+
+#[test]
+fn a_short_silence_within_a_long_one_ends_without_breaking_it() {
+    let world = World::new();
+    world.enqueue("nginx", &to("screen", "-"), Priority::High);
+    begin(&world, "nginx", 5 * HOUR);
+    let (short, _) = begin(&world, "nginx", HOUR);
+    let now = world.clock.now();
+    let end = move |db: &_| silences::end(db, short, now);
+    assert_eq!(world.write(end).expect("ended"), Some(0));
+    world.advance(4 * HOUR);
+    assert_eq!(due(&world), "0", "the long one holds");
+    world.advance(HOUR);
+    assert_eq!(due(&world), "1");
+}

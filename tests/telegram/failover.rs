@@ -160,3 +160,72 @@ fn what_has_expired_ends_and_is_told_and_nothing_critical_ever_does() {
     assert_eq!(told, "Messages expired before they could be delivered");
     room.world.all_invariants_hold();
 }
+
+#[test]
+fn two_that_fail_over_to_one_place_are_told_there_once() {
+    let room = room();
+    room.telegram
+        .script([Fault::refuse("unauthorized").lasting(60 * MINUTE)]);
+    let mut owed = owed("story", &to("ops", PERSON), Priority::Normal);
+    owed.to.push(to("ops", "7002").into());
+    for addressee in &mut owed.to {
+        addressee.fallback = Some(Fallback {
+            to: screen(),
+            after: 15 * MINUTE,
+        });
+    }
+    let now = room.world.clock.now();
+    let enqueue = move |db: &_| outbox::enqueue(db, &owed, now);
+    room.world.write(enqueue).expect("enqueued");
+    room.send();
+    room.world.advance(16 * MINUTE);
+    room.send();
+    assert_eq!(rows(&room), "ops moved 2, screen sent 1");
+    room.world.all_invariants_hold();
+}
+
+#[test]
+fn a_digest_that_may_have_arrived_is_marked_in_each_alert_that_goes_elsewhere() {
+    let room = Room {
+        digests: true,
+        ..room()
+    };
+    room.telegram.script([
+        Fault::reset_after().in_chat(7001).times(1),
+        Fault::page(502).lasting(60 * MINUTE),
+    ]);
+    enqueue(&room, 5);
+    for _ in 0..20 {
+        room.send();
+        room.world.advance(MINUTE);
+    }
+    assert_eq!(rows(&room), "ops moved 5, screen sent 5");
+    let marked = room
+        .world
+        .ask("SELECT n FROM ledger WHERE name='repeat_marked'");
+    assert_eq!(marked, "5");
+    room.world.all_invariants_hold();
+}
+
+#[test]
+fn a_row_whose_fallback_cannot_take_it_stays_where_it_is() {
+    let room = room();
+    room.telegram.script([Fault::flood(3_600).times(1)]);
+    enqueue(&room, 2);
+    let stranger = room.world.stranger();
+    stranger
+        .execute("UPDATE outbox SET fallback_channel='' WHERE id=1", [])
+        .expect("written");
+    stranger
+        .execute(
+            "INSERT INTO outbox(idempotency_key,chat_id,payload,next_attempt,created_at) \
+             VALUES('f:2:screen','7001','{\"text\":\"mine\"}',9e9,0)",
+            [],
+        )
+        .expect("written");
+    room.send();
+    room.world.advance(16 * MINUTE);
+    room.send();
+    assert_eq!(rows(&room), "ops ready 2", "nothing is lost");
+    room.world.all_invariants_hold();
+}

@@ -80,7 +80,7 @@ pub fn begin(
 INSERT INTO silence(pattern,until,created_at) VALUES(:pattern,:until,:now) RETURNING id";
     const WAITING: &str = "SELECT id,payload FROM outbox WHERE state='ready' AND kind='alert'";
     const HOLD: &str = "\
-UPDATE outbox SET not_before=max(not_before,:until),silenced_by=:silence WHERE id=:id AND state='ready'";
+UPDATE outbox SET not_before=max(not_before,:until),silenced_by=:silence WHERE id=:id AND state='ready' AND not_before<:until";
     let pattern = Pattern::new(text).map_err(StoreError::Bug)?;
     let id: i64 = db.query_row(
         BEGIN,

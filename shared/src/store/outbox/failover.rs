@@ -6,7 +6,7 @@ use super::fold;
 use super::row::text;
 use crate::model::{Alert, Destination, Severity, Timestamp};
 use crate::store::{Db, StoreError};
-use rusqlite::named_params;
+use rusqlite::{OptionalExtension, named_params};
 
 /// A transaction touches no more rows, so that others are not kept out.
 const AT_ONCE: i64 = 100;
@@ -15,7 +15,7 @@ const AT_ONCE: i64 = 100;
 pub fn overdue(db: &Db, now: Timestamp) -> Result<Vec<Destination>, StoreError> {
     const OVERDUE: &str = "\
 SELECT DISTINCT channel,chat_id FROM outbox INDEXED BY outbox_fallback
- WHERE state='ready' AND fallback_at IS NOT NULL AND fallback_at<=:now";
+ WHERE state='ready' AND fallback_at IS NOT NULL AND fallback_at<=:now AND not_before<=:now";
     let mut statement = db.prepare_cached(OVERDUE)?;
     let rows = statement.query_map(named_params! {":now": now.unix_seconds()}, |row| {
         Ok(Destination {
@@ -30,7 +30,7 @@ SELECT DISTINCT channel,chat_id FROM outbox INDEXED BY outbox_fallback
 /// after a sender that was away, too.
 const LATE: &str = "\
 SELECT id,kind,fallback_channel FROM outbox INDEXED BY outbox_fallback
- WHERE state='ready' AND fallback_at IS NOT NULL AND fallback_at<=:now
+ WHERE state='ready' AND fallback_at IS NOT NULL AND fallback_at<=:now AND not_before<=:now
    AND channel=:channel AND chat_id=:chat AND (:closed OR attempts>0) LIMIT :limit";
 
 /// As old as it was: nobody waited less for it.
@@ -38,6 +38,16 @@ const COPY: &str = "\
 INSERT INTO outbox(idempotency_key,kind,alert_id,channel,chat_id,payload,priority,next_attempt,created_at)
 SELECT 'f:'||id||':'||fallback_channel,kind,alert_id,fallback_channel,fallback_chat_id,payload,priority,0,created_at
   FROM outbox WHERE id=:id RETURNING id";
+
+/// A row of the same alert for that place: its own, or of another that failed over to it.
+const SERVED: &str = "\
+SELECT other.id FROM outbox AS late JOIN outbox AS other ON other.alert_id=late.alert_id
+ WHERE late.id=:id AND other.id<>late.id AND other.channel=late.fallback_channel
+   AND other.chat_id=late.fallback_chat_id AND other.state NOT IN('dead','cancelled','expired') LIMIT 1";
+
+/// Nobody can be found there: it stays where it is.
+const STAYS: &str =
+    "UPDATE outbox SET fallback_at=NULL,fallback_channel=NULL,fallback_chat_id=NULL WHERE id=:id";
 
 const MOVE: &str = "\
 UPDATE outbox SET state='moved',moved_to=:to,updated_at=:now,
@@ -64,13 +74,29 @@ pub fn fail_over(
         )?
         .collect::<rusqlite::Result<_>>()?;
     for (id, kind, fallback) in &late {
-        if kind == "digest" || fallback.is_empty() {
+        if kind == "digest" {
             fold::dissolve(db, *id, now)?;
             continue;
         }
-        let to: i64 = db
-            .prepare_cached(COPY)?
-            .query_row(named_params! {":id": id}, |row| row.get(0))?;
+        let find = |statement| {
+            let mut statement = db.prepare_cached(statement)?;
+            let found = statement.query_row(named_params! {":id": id}, |row| row.get::<_, i64>(0));
+            found.optional()
+        };
+        let to = match find(SERVED)? {
+            None if !fallback.is_empty() => find(COPY)?,
+            served => served,
+        };
+        let Some(to) = to else {
+            tracing::error!(
+                row = id,
+                fallback,
+                "it has no fallback that takes it, and stays"
+            );
+            db.prepare_cached(STAYS)?
+                .execute(named_params! {":id": id})?;
+            continue;
+        };
         db.prepare_cached(MOVE)?
             .execute(named_params! {":id": id, ":to": to, ":now": now.unix_seconds()})?;
     }

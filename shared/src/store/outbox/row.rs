@@ -19,8 +19,11 @@ SELECT count(*) FILTER(WHERE outcome='unknown' AND n>tries_from),
        count(*) FILTER(WHERE outcome='rejected' AND n>tries_from),
        count(*) FILTER(WHERE outcome IN('unknown','interrupted'))
        +(SELECT count(*) FROM attempt
-          WHERE outbox_id IN(SELECT released_from FROM outbox WHERE id=:id UNION ALL SELECT id FROM outbox WHERE moved_to=:id)
-            AND outcome IN('unknown','interrupted')),
+          WHERE outbox_id IN(SELECT released_from FROM outbox WHERE id=:id
+                             UNION ALL SELECT released_from FROM outbox WHERE moved_to=:id)
+            AND outcome IN('unknown','interrupted'))
+       +(SELECT count(*) FROM attempt
+          WHERE outbox_id IN(SELECT id FROM outbox WHERE moved_to=:id) AND outcome IN('unknown','interrupted','ok')),
        EXISTS(SELECT 1 FROM attempt WHERE outbox_id=:id AND outcome='ok')
   FROM attempt, (SELECT tries_from FROM outbox WHERE id=:id)
  WHERE outbox_id=:id
