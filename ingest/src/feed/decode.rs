@@ -1,6 +1,7 @@
 //! From bytes to text: byte order mark, valid UTF-8, HTTP charset, declaration, windows-1252.
 
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use memchr::memchr;
 use std::borrow::Cow;
 
 /// An XML declaration stands within this many bytes, or it is none.
@@ -22,12 +23,18 @@ fn decoded<'b>(body: &'b [u8], charset: Option<&str>) -> Cow<'b, str> {
     if let Some(encoding) = bare_utf16(body) {
         return encoding.decode_without_bom_handling(body).0;
     }
+    let utf8 = std::str::from_utf8(body).ok();
+    // Without an escape in it, nobody needs to know how it calls itself.
+    let may_be_escaped = memchr(0x1b, body).is_some();
+    if !may_be_escaped && let Some(text) = utf8 {
+        return Cow::Borrowed(text);
+    }
     let named = [
         charset.and_then(|label| Encoding::for_label(label.as_bytes())),
         declared(body),
     ];
-    let escaped = named.contains(&Some(ISO_2022_JP)) && body.contains(&0x1b);
-    if !escaped && let Ok(text) = std::str::from_utf8(body) {
+    let escaped = may_be_escaped && named.contains(&Some(ISO_2022_JP));
+    if !escaped && let Some(text) = utf8 {
         return Cow::Borrowed(text);
     }
     named

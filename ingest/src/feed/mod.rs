@@ -106,8 +106,9 @@ pub fn parse_again(
         None => Err(ParseError::Empty),
         Some('{' | '[') => parse_json(&text, base, known),
         Some(_) => {
-            let document = parse_xml(&text, base, known)?;
-            let ttl = ttl::of(&text);
+            let survey = Survey::of(&text);
+            let document = parse_xml(&text, &survey, base, known)?;
+            let ttl = ttl::of(text.get(..survey.head).unwrap_or_default());
             Ok(Document { ttl, ..document })
         }
     }
@@ -118,8 +119,12 @@ fn parse_json(text: &str, base: Option<&Url>, known: &Prints) -> Result<Document
     parse::read(text, base, known).or_else(|_| json::read(text, base))
 }
 
-fn parse_xml(text: &str, base: Option<&Url>, known: &Prints) -> Result<Document, ParseError> {
-    let survey = Survey::of(text);
+fn parse_xml(
+    text: &str,
+    survey: &Survey,
+    base: Option<&Url>,
+    known: &Prints,
+) -> Result<Document, ParseError> {
     if survey.entries > limit::ENTRIES {
         return Err(ParseError::TooManyEntries);
     }
@@ -131,7 +136,7 @@ fn parse_xml(text: &str, base: Option<&Url>, known: &Prints) -> Result<Document,
         parse::read(text, base, known)
     };
     match strict {
-        Ok(document) if is_complete(&document, &survey, known) => Ok(document),
+        Ok(document) if is_complete(&document, survey, known) => Ok(document),
         Ok(document) => the_fuller_one(document, text, base, known),
         Err(fault) => repair::read(text, base).map_err(|error| match error {
             ParseError::Broken(reason) => {

@@ -1,7 +1,7 @@
 //! What stands in a document of XML: counted in one pass over its tags, before anybody reads it.
 
-use crate::pattern::pattern;
-use regex::Regex;
+use memchr::memmem::{self, Finder};
+use memchr::{memchr, memrchr};
 use std::sync::LazyLock;
 
 /// Tags as they stand, outside of CDATA sections and comments.
@@ -16,71 +16,88 @@ pub(super) struct Survey {
     /// In a title or description, text is followed by a tag that opens inside, where feed-rs cuts
     /// it. XHTML is read whole.
     pub(super) has_cut_texts: bool,
+    /// How many bytes stand before the first entry, or in all when there is none.
+    pub(super) head: usize,
 }
 
-/// What holds no tags: how it begins behind its `<`, and how it ends. The ends are far, and patterns
-/// find them faster than std does.
-static SECTIONS: LazyLock<[(&str, Regex); 2]> =
-    LazyLock::new(|| [("![CDATA[", pattern("]]>")), ("!--", pattern("-->"))]);
+/// What holds no tags: how it begins behind its `<`, and how it ends.
+static SECTIONS: LazyLock<[(&[u8], Finder<'_>); 2]> = LazyLock::new(|| {
+    let section = |begin, end| (begin, Finder::new(end));
+    [
+        section(b"![CDATA[".as_slice(), "]]>"),
+        section(b"!--", "-->"),
+    ]
+});
 
 impl Survey {
     pub(super) fn of(text: &str) -> Self {
-        let mut survey = Self::default();
+        let mut survey = Self {
+            head: text.len(),
+            ..Self::default()
+        };
         let mut is_in_text = false;
-        let (_, mut rest) = text.split_once('<').unwrap_or_default();
+        let mut rest = behind_mark(text.as_bytes());
         while !rest.is_empty() {
-            let section = SECTIONS.iter().find(|(begin, _)| rest.starts_with(begin));
-            if let Some((_, end)) = section {
-                let end = end.find(rest).and_then(|end| rest.get(end.end()..));
-                (_, rest) = end
-                    .and_then(|behind| behind.split_once('<'))
-                    .unwrap_or_default();
-                is_in_text = false;
-                continue;
+            if rest.starts_with(b"!") {
+                let section = SECTIONS.iter().find(|(begin, _)| rest.starts_with(begin));
+                if let Some((_, end)) = section {
+                    let end = end.find(rest).unwrap_or(rest.len());
+                    rest = behind_mark(rest.get(end..).unwrap_or_default());
+                    is_in_text = false;
+                    continue;
+                }
             }
-            let (tag, next) = rest.split_once('<').unwrap_or((rest, ""));
+            let end = memchr(b'<', rest).unwrap_or(rest.len());
+            let (tag, next) = rest.split_at(end);
             is_in_text = survey.count(tag, is_in_text);
-            rest = next;
+            if survey.entries > 0 {
+                survey.head = survey.head.min(text.len() - rest.len());
+            }
+            rest = next.get(1..).unwrap_or_default();
         }
         survey
     }
 
     /// Counts a tag, given with the text behind it. Returns whether it begins a text that must not
     /// hold another tag; `is_in_text` says that of the one before.
-    fn count(&mut self, tag: &str, is_in_text: bool) -> bool {
-        if !tag.starts_with(|first: char| first.is_alphabetic() || first == '_') {
+    fn count(&mut self, tag: &[u8], is_in_text: bool) -> bool {
+        let first = tag.first().copied().unwrap_or_default();
+        if !(first.is_ascii_alphabetic() || first == b'_' || !first.is_ascii()) {
             return false;
         }
         self.elements += 1;
-        self.has_cut_texts |=
-            is_in_text && tag.starts_with(|first: char| first.is_ascii_alphabetic());
-        let ends = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
-        let Some((name, rest)) = tag
-            .bytes()
-            .position(ends)
-            .and_then(|end| tag.split_at_checked(end))
-        else {
+        self.has_cut_texts |= is_in_text && first.is_ascii_alphabetic();
+        let ends = |byte: &u8| matches!(byte, b'>' | b' ' | b'/' | b'\t'..=b'\r');
+        let end = tag.iter().position(ends);
+        let Some((name, rest)) = end.and_then(|end| tag.split_at_checked(end)) else {
             return false;
         };
-        match name.rsplit(':').next().unwrap_or_default() {
-            "item" | "entry" => {
+        let local = memrchr(b':', name).map_or(name, |colon| name.get(colon + 1..).unwrap_or(name));
+        let has_prefix = local.len() < name.len();
+        match local {
+            b"item" | b"entry" => {
                 self.entries += 1;
-                self.plain_entries += usize::from(!name.contains(':'));
+                self.plain_entries += usize::from(!has_prefix);
                 false
             }
-            "category" => {
+            b"category" => {
                 self.categories += 1;
                 false
             }
-            "title" | "description" if !name.contains(':') => match rest.split_once('>') {
-                Some((attributes, _text)) => {
-                    !attributes.ends_with('/') && !attributes.contains("xhtml")
-                }
-                None => false,
-            },
+            b"title" | b"description" if !has_prefix => memchr(b'>', rest).is_some_and(|end| {
+                let attributes = rest.get(..end).unwrap_or_default();
+                !attributes.ends_with(b"/") && memmem::find(attributes, b"xhtml").is_none()
+            }),
             _ => false,
         }
     }
+}
+
+/// What stands behind the first `<`; nothing when there is none.
+fn behind_mark(text: &[u8]) -> &[u8] {
+    memchr(b'<', text)
+        .and_then(|at| text.get(at + 1..))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -123,6 +140,18 @@ mod tests {
             assert_eq!(Survey::of(text).elements, elements, "{text}");
         }
         assert_eq!(Survey::of("<category/><x:category>").categories, 2);
+    }
+
+    #[test]
+    fn the_head_ends_where_the_first_entry_begins() {
+        for (text, head) in [
+            ("<a><!-- <item> --><item><item>", "<a><!-- <item> --><"),
+            ("<a/>ü", "<a/>ü"),
+            ("<x:entry>", "<"),
+            ("", ""),
+        ] {
+            assert_eq!(text.get(..Survey::of(text).head), Some(head));
+        }
     }
 
     #[test]

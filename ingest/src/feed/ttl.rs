@@ -1,13 +1,25 @@
 //! How long a document says that it will stay as it is: `<ttl>` of RSS, `sy:updatePeriod` of RSS 1.0's
 //! syndication module.
 
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// What a document says about itself stands before its first entry, and within so many tags.
 const HEAD: usize = 200;
 
+/// Most documents have none of these, which is found out sooner than what their tags are.
+static NAMES: LazyLock<[Finder<'_>; 2]> =
+    LazyLock::new(|| ["ttl>", "updatePeriod>"].map(Finder::new));
+
 /// `None` when it says nothing, or nothing that can be read.
 pub(super) fn of(text: &str) -> Option<Duration> {
+    if NAMES
+        .iter()
+        .all(|name| name.find(text.as_bytes()).is_none())
+    {
+        return None;
+    }
     let (mut ttl, mut period, mut frequency) = (None, None, 1);
     for part in text.split('<').skip(1).take(HEAD) {
         let Some((tag, inner)) = part.split_once('>') else {
