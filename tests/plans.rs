@@ -14,6 +14,7 @@ use shared::store::items::Parsed;
 use shared::store::models::Name;
 use shared::store::outbox::operator::Listed;
 use shared::store::outbox::{self, Claim, Notice, operator, prune, waiting};
+use shared::store::posts::{self, Arrival, Post};
 use shared::store::stories::{self, Story};
 use shared::store::{
     StoreError, absent, edits, feeds, gate, heartbeats, items, journal, models, status, timeline,
@@ -119,6 +120,7 @@ fn item(key: &str, link: &str) -> Item {
             summary: String::new(),
             tags: Vec::new(),
             published: None,
+            rating: None,
         },
         key: DedupKey::new(key.to_owned()),
         link_key: Some(DedupKey::new(link.to_owned())),
@@ -175,6 +177,29 @@ fn the_tick(db: &Connection) -> Result<(), StoreError> {
     feeds::failed(db, 1, "no", None, now)?;
     feeds::seeded_untold(db)?;
     feeds::seed_told(db, &[1], now)?;
+    let post = |key: &str, is_end| Post {
+        entry: item(key, "1").entry,
+        key: DedupKey::new(key.to_owned()),
+        thread: Some(DedupKey::new("thread".to_owned())),
+        is_end,
+    };
+    let arrival = Arrival {
+        name: "infra".to_owned(),
+        delivery: Some("1".to_owned()),
+        body: "hash".to_owned(),
+        repeats_within: later.since(now),
+        posts: vec![post("p1", false), post("p2", true)],
+    };
+    posts::receive(db, &arrival, now)?;
+    let after = Arrival {
+        delivery: None,
+        ..arrival
+    };
+    posts::receive(db, &after, later)?;
+    for posted in items::pending(db, 0, 10)? {
+        posts::thread(db, posted.id)?;
+    }
+    posts::prune(db, later)?;
     heartbeats::tick_finished(db, "done", now)
 }
 
@@ -248,8 +273,8 @@ fn plan(db: &Connection, statement: &str) -> Vec<String> {
 }
 
 /// Tables that grow with what happened, and not with the configuration.
-const GROWING: [&str; 9] = [
-    "outbox", "alert", "item", "attempt", "digest", "answer", "unusable", "edit", "also",
+const GROWING: [&str; 10] = [
+    "arrival", "outbox", "alert", "item", "attempt", "digest", "answer", "unusable", "edit", "also",
 ];
 
 /// Walking one of these is no scan: each holds only what waits, is under way, or is due.

@@ -159,6 +159,7 @@ fn judge_one(scene: &Scene, planned: &Planned, parsed: &Parsed, item: &Item, rep
         key: item.key.to_string(),
         entry: item.entry.clone(),
         first_seen: scene.clock.now(),
+        is_end: false,
     };
     let facts = Facts::of(&scene.config).about(&pending);
     let ruling = classify::rule(&pending.entry, &facts, &scene.config.rules);

@@ -4,10 +4,11 @@ use crate::classify::FeedFacts;
 use crate::know;
 use crate::route::{in_words, route};
 use shared::config::Config;
-use shared::model::{Alert, DedupKey, Destination, Entry, Timestamp, Verdict};
+use shared::model::{Alert, DedupKey, Destination, Entry, Severity, Timestamp, Verdict};
 use shared::store::items::{self, Pending};
 use shared::store::models;
-use shared::store::outbox::{self, Enqueued, Owed};
+use shared::store::outbox::{self, Addressee, Enqueued, Owed};
+use shared::store::posts::{self, Beginning, Thread};
 use shared::store::stories::{self, Story, Told};
 use shared::store::{Db, StoreError};
 
@@ -22,6 +23,8 @@ pub struct Decision {
     pub route: Option<String>,
     /// A model had said so of the same words before.
     pub remembered: bool,
+    /// It tells the end of something, to those who heard of the beginning.
+    pub is_end: bool,
 }
 
 /// What follows from `verdict`: pure.
@@ -33,7 +36,12 @@ pub fn decide(
     now: Timestamp,
 ) -> Decision {
     let mut words = None;
-    let story = know::story(&pending.entry, verdict.category, &config.same_hosts);
+    let story = if pending.is_posted() {
+        // What is posted concerns this user's own: no feed tells the same.
+        know::no_story(&pending.entry)
+    } else {
+        know::story(&pending.entry, verdict.category, &config.same_hosts)
+    };
     let owed = verdict.severity.priority().map(|priority| {
         let alert = alert_of(pending, facts, &verdict);
         let to = route(&alert, &facts.tags, config, now);
@@ -55,6 +63,7 @@ pub fn decide(
         story,
         route: words,
         remembered: false,
+        is_end: pending.is_end,
     }
 }
 
@@ -85,8 +94,72 @@ pub(crate) fn title(entry: &Entry) -> String {
     }
 }
 
-/// Stores verdict, alert and rows: together, or none of them. Returns how many rows are new.
-pub fn store(db: &Db, decision: &Decision, now: Timestamp) -> Result<usize, StoreError> {
+/// Stores verdict, alert and rows: together, or none of them. Returns how many rows are new; `None`:
+/// nothing is stored, for what it ends has no verdict yet.
+pub fn store(db: &Db, decision: &Decision, now: Timestamp) -> Result<Option<usize>, StoreError> {
+    if !decision.is_end {
+        return keep(db, decision, now).map(Some);
+    }
+    let decision = match posts::thread(db, decision.item_id)? {
+        Thread::Undecided => return Ok(None),
+        Thread::Closed => decision.of_nothing(),
+        Thread::Open(beginning) => decision.of(&beginning),
+    };
+    keep(db, &decision, now).map(Some)
+}
+
+impl Decision {
+    /// An end that nobody waits for.
+    fn of_nothing(&self) -> Self {
+        let verdict = Verdict {
+            severity: Severity::Ignore,
+            reason: "nothing that was told ends with it".to_owned(),
+            ..self.verdict.clone()
+        };
+        Self {
+            verdict,
+            owed: None,
+            route: None,
+            ..self.clone()
+        }
+    }
+
+    /// An end goes where its beginning went, and is no more urgent than news are.
+    fn of(&self, beginning: &Beginning) -> Self {
+        let severity = beginning.severity.max(Severity::Normal);
+        let (Some(owed), Some(priority)) = (&self.owed, severity.priority()) else {
+            return self.clone();
+        };
+        let reason = format!("the end of #{}", beginning.short_id);
+        let told = beginning.to.iter().map(|told| {
+            let routed = owed.to.iter().find(|routed| routed.destination == *told);
+            routed
+                .cloned()
+                .unwrap_or_else(|| Addressee::from(told.clone()))
+        });
+        let mut owed = owed.clone();
+        if !beginning.to.is_empty() {
+            owed.to = told.collect();
+            owed.not_owed = None;
+        }
+        owed.priority = priority;
+        owed.alert.severity = severity;
+        owed.alert.reason.clone_from(&reason);
+        let verdict = Verdict {
+            severity,
+            reason,
+            ..self.verdict.clone()
+        };
+        Self {
+            verdict,
+            owed: Some(owed),
+            route: Some(format!("where #{} was told", beginning.short_id)),
+            ..self.clone()
+        }
+    }
+}
+
+fn keep(db: &Db, decision: &Decision, now: Timestamp) -> Result<usize, StoreError> {
     let (alert_id, rows) = match &decision.owed {
         Some(owed) => tell(db, decision, owed, now).map(|(id, rows)| (Some(id), rows))?,
         None => (None, 0),

@@ -126,6 +126,8 @@ pub struct JudgedBy {
     /// What a model had said to the same words before.
     pub cache: usize,
     pub builtin: usize,
+    /// What the sources said themselves.
+    pub source: usize,
     /// The built-in rules in place of a model.
     pub unclassified: usize,
 }
@@ -160,6 +162,7 @@ impl JudgedBy {
             Judge::Rule => &mut self.rule,
             Judge::Floor => &mut self.floor,
             Judge::Builtin => &mut self.builtin,
+            Judge::Source => &mut self.source,
             Judge::Model => &mut self.model,
             Judge::Cloud => &mut self.cloud,
             Judge::Unclassified => &mut self.unclassified,
@@ -181,6 +184,7 @@ impl JudgedBy {
                 (self.cloud, "cloud"),
                 (self.cache, "cache"),
                 (self.builtin, "built-in rules"),
+                (self.source, "source"),
                 (self.unclassified, "built-in rules for want of a model"),
             ],
         )

@@ -276,7 +276,8 @@ impl Tick {
             let (decision, rows) = done.map_err(|panic| Failure::Unexpected(panic.to_string()))?;
             let item = decision.item_id;
             match rows {
-                Ok(rows) => self.count(&decision, rows),
+                Ok(Some(rows)) => self.count(&decision, rows),
+                Ok(None) => {}
                 Err(StoreError::Locked { .. }) => {
                     held = true;
                     self.judged_to = self.judged_to.min(item - 1);

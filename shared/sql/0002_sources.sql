@@ -42,12 +42,17 @@ CREATE TABLE item(
   alert_id      INTEGER,                       -- the alert that tells it; it may have been pruned since
   alert_pruned  INTEGER NOT NULL DEFAULT 0,
   route         TEXT,                          -- which route took it, in words
+  -- What the source itself says of it; a feed says nothing.
+  said_severity TEXT, said_category TEXT,
+  thread        TEXT,                          -- what goes on: its items begin it, and one ends it
+  is_end        INTEGER NOT NULL DEFAULT 0,
   UNIQUE(feed_id,dedup_key),
   CONSTRAINT judged_iff_verdict CHECK((state='judged')=(severity IS NOT NULL)),
   CONSTRAINT told_iff_it_matters CHECK(state<>'judged' OR (severity='ignore')=(alert_id IS NULL))
 ) STRICT;
 CREATE INDEX item_link    ON item(feed_id,link_key) WHERE link_key IS NOT NULL;
 CREATE INDEX item_by_feed ON item(feed_id,id);
+CREATE INDEX item_thread  ON item(feed_id,thread,id) WHERE thread IS NOT NULL;
 CREATE INDEX item_last_seen ON item(feed_id,last_seen_at);
 CREATE INDEX item_pending ON item(id)       WHERE state='pending';
 CREATE INDEX item_alert   ON item(alert_id) WHERE alert_id IS NOT NULL;
@@ -84,6 +89,19 @@ CREATE INDEX edit_alert  ON edit(alert_id) WHERE alert_id IS NOT NULL;
 
 -- A person asks by the short id of a notice, too.
 CREATE INDEX outbox_notice_id ON outbox(json_extract(payload,'$.short_id')) WHERE kind='notice';
+
+-- What came to a webhook, each once: by its sender's number, and by its body, which is signed.
+CREATE TABLE arrival(
+  id       INTEGER PRIMARY KEY AUTOINCREMENT,
+  feed_id  INTEGER NOT NULL REFERENCES feed(id),
+  delivery TEXT,                               -- as its sender numbers it
+  body     TEXT NOT NULL,                      -- a hash of it
+  items    INTEGER NOT NULL,                   -- how many it brought
+  at       REAL NOT NULL,
+  UNIQUE(feed_id,delivery)
+) STRICT;
+CREATE INDEX arrival_body ON arrival(feed_id,body,at);
+CREATE INDEX arrival_at   ON arrival(at);
 
 CREATE TABLE heartbeat(
   name TEXT PRIMARY KEY, started_at REAL, finished_at REAL, report TEXT

@@ -31,7 +31,16 @@ impl Facts {
             };
             (feed.url.to_string(), facts)
         });
-        Self(facts.collect())
+        let posted = config.webhooks.iter().map(|webhook| {
+            let facts = FeedFacts {
+                name: webhook.name.clone(),
+                url: webhook.url(),
+                tags: webhook.tags.clone(),
+                cloud: webhook.cloud,
+            };
+            (webhook.url(), facts)
+        });
+        Self(facts.chain(posted).collect())
     }
 
     /// Also for a feed that has left the configuration. Its name is the user's, else the feed's

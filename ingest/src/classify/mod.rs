@@ -39,8 +39,8 @@ struct Opinion {
     judge: Judge,
 }
 
-/// Judges an entry by rules alone: the first rule that matches, then the floor, then the built-in
-/// lists; and says what of it a model may decide in their place.
+/// Judges an entry by rules alone: the first rule that matches, then the floor, then what its source
+/// says, else the built-in lists; and says what of it a model may decide in their place.
 ///
 /// The floor (known to be exploited, CVSS of 9 and more) beats a rule that drops or lowers, unless
 /// that rule says otherwise. A rule's category always stands. Rules that panic cost a look of a
@@ -78,12 +78,16 @@ fn by_rules(entry: &Entry, feed: &FeedFacts, rules: &[Rule]) -> Ruling {
         reason: opinion.reason,
         judge: opinion.judge,
     };
+    // Who sent it has said so: there is nothing to ask a model.
+    if entry.rating.is_some() {
+        return Ruling::closed(verdict);
+    }
     Ruling::of(rule, verdict)
 }
 
 fn by_rule(rule: &Rule, entry: &Entry, feed: &FeedFacts) -> Opinion {
     let mut opinion = if rule.beats_floor {
-        builtin::judge(entry, feed)
+        said(entry).unwrap_or_else(|| builtin::judge(entry, feed))
     } else {
         unruled(entry, feed)
     };
@@ -123,8 +127,18 @@ fn unruled(entry: &Entry, feed: &FeedFacts) -> Opinion {
             reason,
             judge: Judge::Floor,
         },
-        None => builtin::judge(entry, feed),
+        None => said(entry).unwrap_or_else(|| builtin::judge(entry, feed)),
     }
+}
+
+/// What its source says of it.
+fn said(entry: &Entry) -> Option<Opinion> {
+    entry.rating.map(|rating| Opinion {
+        severity: rating.severity,
+        category: rating.category,
+        reason: "its source says so".to_owned(),
+        judge: Judge::Source,
+    })
 }
 
 /// The beginning of the description, cut between words; nothing when it only repeats the title.

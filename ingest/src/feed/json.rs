@@ -63,6 +63,7 @@ fn entry(item: &Value, base: Option<&Url>) -> Entry {
         ),
         published: published.map(date::Written::timestamp),
         guid,
+        rating: None,
     }
 }
 

@@ -89,6 +89,7 @@ fn entry(read: model::Entry, base: Option<&Url>, is_known: bool) -> Entry {
             .or(read.updated)
             .map(|date| Timestamp::from_unix_millis(date.timestamp_millis())),
         guid,
+        rating: None,
     }
 }
 

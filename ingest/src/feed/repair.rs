@@ -258,6 +258,7 @@ impl Fields {
                 .or(self.updated)
                 .map(date::Written::timestamp),
             guid,
+            rating: None,
         }
     }
 }

@@ -38,6 +38,7 @@ fn a_sound_feed_is_read_by_the_strict_reader() {
         summary: "Two words".to_owned(),
         tags: vec!["x".to_owned()],
         published: Some(Timestamp::from_unix_millis(1_796_029_200_000)),
+        rating: None,
     };
     assert_eq!(document.title.as_deref(), Some("News"));
     assert_eq!(document.entries, [expected]);

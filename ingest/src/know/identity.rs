@@ -140,7 +140,7 @@ pub fn named_by(entry: &Entry, key: &str) -> &'static str {
 }
 
 /// The first 128 bits of SHA-256 over a domain and its parts, each ended by a zero byte.
-fn hash(domain: &str, parts: &[&str]) -> DedupKey {
+pub fn hash(domain: &str, parts: &[&str]) -> DedupKey {
     let mut sha = Sha256::new();
     sha.update(domain);
     sha.update([0]);

@@ -6,5 +6,5 @@ mod identity;
 mod story;
 
 pub(crate) use change::changed;
-pub use identity::{Identified, aliases, identify, named_by};
-pub use story::story;
+pub use identity::{Identified, aliases, hash, identify, named_by};
+pub use story::{no_story, story};

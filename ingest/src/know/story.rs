@@ -36,6 +36,17 @@ pub fn story(entry: &Entry, category: Category, hosts: &SameHosts) -> Story {
     }
 }
 
+/// Of an entry that is no story of the world's.
+pub fn no_story(entry: &Entry) -> Story {
+    Story {
+        title: entry.title.clone(),
+        cves: None,
+        other_pages: Vec::new(),
+        has_a_page: false,
+        has_a_telling_title: false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,6 +24,7 @@ mod secret;
 mod suggest;
 mod telegram;
 mod value;
+mod webhook;
 
 pub use access::{Access, Family, Header, HeaderText};
 pub use channel::{Channel, ChannelKind};
@@ -40,6 +41,7 @@ pub use route::Route;
 pub use rule::{Adjust, Match, Rule};
 pub use secret::{Program, Secret, SecretFile};
 pub use telegram::{Telegram, is_token};
+pub use webhook::{Webhook, WebhookKind};
 
 use jiff::tz::TimeZone;
 use reader::{Read, Report, Section};
@@ -67,6 +69,8 @@ pub struct Config {
     pub opml: Option<PathBuf>,
     /// Host names under which the same pages are.
     pub same_hosts: SameHosts,
+    /// Who may post, each under its own name.
+    pub webhooks: Vec<Webhook>,
     pub rules: Vec<Rule>,
     /// In the order of their names; at least one.
     pub channels: Vec<Channel>,
@@ -139,10 +143,15 @@ impl Config {
             (self.channels.len(), "channel"),
             (self.routes.len(), "route"),
         ];
-        let counted = counts.map(|(count, what)| match count {
-            1 => format!("1 {what}"),
-            _ => format!("{count} {what}s"),
-        });
+        let webhooks = Some((self.webhooks.len(), "webhook")).filter(|(count, _)| *count > 0);
+        let counted = counts
+            .into_iter()
+            .chain(webhooks)
+            .map(|(count, what)| match count {
+                1 => format!("1 {what}"),
+                _ => format!("{count} {what}s"),
+            });
+        let counted: Vec<String> = counted.collect();
         writeln!(out, "the configuration is good: {}", counted.join(", "))
     }
 
@@ -180,6 +189,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
     let classify = classify::read(&mut root, &ingest, around);
     let mut feeds = feed::read_all(&mut root, &ingest, around);
     let (opml, same_hosts) = read_feeds(&mut root, around);
+    let webhooks = webhook::read_all(&mut root, around);
     let rules = rule::read_all(&mut root);
     let channels = channel::read_all(&mut root, around);
     let default_channel = channel::read_default(&mut root, &channels);
@@ -190,7 +200,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
         Some(path) => feed::read_opml(path, &mut feeds, &ingest, around),
         None => Vec::new(),
     };
-    warnings.extend(self::warnings(&feeds, &routes));
+    warnings.extend(self::warnings(&feeds, &webhooks, &routes));
     Some(Config {
         default_channel: default_channel?,
         timezone,
@@ -200,6 +210,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
         feeds,
         opml,
         same_hosts,
+        webhooks,
         rules,
         channels: channels.sound,
         routes,
@@ -268,19 +279,22 @@ fn read_outbox(root: &mut Section<'_>) -> Outbox {
     outbox
 }
 
-fn warnings(feeds: &[Feed], routes: &[Route]) -> Vec<String> {
+fn warnings(feeds: &[Feed], webhooks: &[Webhook], routes: &[Route]) -> Vec<String> {
     let mut warnings = Vec::new();
-    if feeds.is_empty() {
+    let tags = feeds.iter().flat_map(|feed| &feed.tags);
+    let tags: Vec<&String> = tags
+        .chain(webhooks.iter().flat_map(|hook| &hook.tags))
+        .collect();
+    if feeds.is_empty() && webhooks.is_empty() {
         warnings.push("no feed is configured, so nothing is watched; add [[feed]]".to_owned());
         return warnings;
     }
     for (index, route) in routes.iter().enumerate() {
         for tag in route.tag.iter().flatten() {
-            if feeds.iter().any(|feed| feed.tags.contains(tag)) {
+            if tags.contains(&tag) {
                 continue;
             }
-            let tags = feeds.iter().flat_map(|feed| &feed.tags);
-            let instead = suggest::nearest(tag, tags.map(String::as_str))
+            let instead = suggest::nearest(tag, tags.iter().map(|tag| tag.as_str()))
                 .map(|near| format!("; did you mean {near:?}?"))
                 .unwrap_or_default();
             warnings.push(format!(

@@ -1,6 +1,6 @@
 //! What a feed said, and the identity under which it is remembered.
 
-use super::Timestamp;
+use super::{Category, Severity, Timestamp};
 use std::fmt;
 
 /// One entry as its feed said it: text already decoded and stripped of markup, link made absolute.
@@ -17,6 +17,15 @@ pub struct Entry {
     pub tags: Vec<String>,
     /// `None` when the feed gave none that can be read; never used for identity.
     pub published: Option<Timestamp>,
+    /// What its source says of how much it matters; a feed says nothing.
+    pub rating: Option<Rating>,
+}
+
+/// How much something matters to who sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rating {
+    pub severity: Severity,
+    pub category: Category,
 }
 
 /// The identity of an item within its feed: 32 hexadecimal digits (SHA-256, cut to 128 bits).

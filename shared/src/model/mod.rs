@@ -35,7 +35,7 @@ pub use delivery::{
 };
 pub use destination::Destination;
 pub use gate::{Breaker, Folding, Gate, GateKeys, Gatekeeper, Gates, Pass, Scope};
-pub use item::{DedupKey, Entry, Item};
+pub use item::{DedupKey, Entry, Item, Rating};
 pub use outcome::{Blame, Fault, Hold, Outcome, Settlement};
 pub use prints::Prints;
 pub use time::Timestamp;

@@ -151,6 +151,8 @@ pub enum Judge {
     Floor,
     /// The built-in rules, when no model is configured.
     Builtin,
+    /// What sent it: a webhook whose events say how grave they are.
+    Source,
     /// The model that Ollama runs.
     Model,
     /// The model in the cloud, while Ollama cannot be reached.
@@ -163,6 +165,7 @@ named!(Judge {
     Rule => "rule",
     Floor => "floor",
     Builtin => "builtin",
+    Source => "source",
     Model => "model",
     Cloud => "cloud",
     Unclassified => "unclassified",

@@ -176,6 +176,7 @@ pub fn item(db: &Db, id: i64) -> Result<Option<Seen>, StoreError> {
                 summary: text(row, "summary")?,
                 tags: serde_json::from_str(&text(row, "tags")?).unwrap_or_default(),
                 published: time("published_at")?,
+                rating: None,
             },
             first_seen: time("first_seen_at")?.unwrap_or_default(),
             last_seen: time("last_seen_at")?.unwrap_or_default(),

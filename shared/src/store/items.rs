@@ -3,6 +3,7 @@
 use super::edits;
 use super::known::{self, Found, Known, SEEN_PRECISION};
 use super::moves;
+use super::posts;
 use super::{Db, StoreError};
 use crate::model::{DedupKey, Entry, Item, Prints, Timestamp, Validators, Verdict};
 use rusqlite::{Row, named_params};
@@ -295,6 +296,15 @@ pub struct Pending {
     pub key: String,
     pub entry: Entry,
     pub first_seen: Timestamp,
+    /// It tells the end of its thread.
+    pub is_end: bool,
+}
+
+impl Pending {
+    /// Whether a webhook brought it, and no feed.
+    pub fn is_posted(&self) -> bool {
+        self.feed_url.starts_with(posts::SCHEME)
+    }
 }
 
 /// The oldest items without a verdict behind the item `after`, also those that an earlier tick
@@ -302,7 +312,7 @@ pub struct Pending {
 pub fn pending(db: &Db, after: i64, limit: u32) -> Result<Vec<Pending>, StoreError> {
     const PENDING: &str = "\
 SELECT item.id,feed_id,feed.url,feed.title,dedup_key,item.title,summary,link,guid,tags,published_at,
-       first_seen_at
+       first_seen_at,is_end,said_severity,said_category
   FROM item JOIN feed ON feed.id=feed_id WHERE state='pending' AND item.id>:after
  ORDER BY item.id LIMIT :limit";
     let mut statement = db.prepare_cached(PENDING)?;
@@ -323,6 +333,8 @@ pub fn count_pending(db: &Db) -> Result<usize, StoreError> {
 fn pending_row(row: &Row<'_>) -> rusqlite::Result<Pending> {
     let tags: String = row.get(9)?;
     let published: Option<f64> = row.get(10)?;
+    let severity: Option<String> = row.get(13)?;
+    let category: Option<String> = row.get(14)?;
     Ok(Pending {
         id: row.get(0)?,
         feed_id: row.get(1)?,
@@ -336,8 +348,10 @@ fn pending_row(row: &Row<'_>) -> rusqlite::Result<Pending> {
             guid: row.get(8)?,
             tags: serde_json::from_str(&tags).unwrap_or_default(),
             published: published.map(Timestamp::from_unix_seconds),
+            rating: posts::rating(severity.as_deref(), category.as_deref()),
         },
         first_seen: Timestamp::from_unix_seconds(row.get(11)?),
+        is_end: row.get(12)?,
     })
 }
 

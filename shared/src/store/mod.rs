@@ -24,6 +24,7 @@ mod moves;
 mod open;
 pub mod outbox;
 mod pool;
+pub mod posts;
 pub mod silences;
 pub mod status;
 pub mod stories;

@@ -1,0 +1,126 @@
+//! `[[webhook]]`: who may post to us, and how we know that it is him.
+
+use super::Surroundings;
+use super::reader::{Read, Section};
+use super::secret::{self, Program, SecretFile};
+use super::value::{DAY, TEN_YEARS, duration, flag, text};
+use std::collections::HashSet;
+use std::time::Duration;
+use toml::de::DeValue;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Webhook {
+    /// The last part of its address, `/hook/NAME`: small letters, digits, `-` and `_`, at most 64.
+    pub name: String,
+    pub kind: WebhookKind,
+    /// What signs a body (GitHub, Sentry), or the bearer token that comes with it.
+    pub secret: SecretFile,
+    pub tags: Vec<String>,
+    /// Whether a cloud model may read what it says; no by default: bodies are private.
+    pub cloud: bool,
+    /// Nothing for so long is told; `None`: it may be silent for ever.
+    pub quiet_after: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebhookKind {
+    Github,
+    Sentry,
+    Alertmanager,
+    Generic,
+}
+
+impl WebhookKind {
+    pub const ALL: [Self; 4] = [
+        Self::Github,
+        Self::Sentry,
+        Self::Alertmanager,
+        Self::Generic,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Github => "github",
+            Self::Sentry => "sentry",
+            Self::Alertmanager => "alertmanager",
+            Self::Generic => "generic",
+        }
+    }
+
+    /// The key that names its secret: one that signs, or one that is shown.
+    const fn secret_key(self) -> &'static str {
+        match self {
+            Self::Github | Self::Sentry => "secret_file",
+            Self::Alertmanager | Self::Generic => "token_file",
+        }
+    }
+}
+
+impl Webhook {
+    /// Its source, as the database and the rules know it.
+    pub fn url(&self) -> String {
+        format!("webhook:{}", self.name)
+    }
+}
+
+pub(super) fn read_all(root: &mut Section<'_>, around: &Surroundings<'_>) -> Vec<Webhook> {
+    let mut names = HashSet::new();
+    let mut webhooks = Vec::new();
+    for mut section in root.tables("webhook") {
+        if let Some(webhook) = read(&mut section, around) {
+            if !names.insert(webhook.name.clone()) {
+                let what = format!("{:?} is another webhook's name; choose one", webhook.name);
+                section.refuse("name", what);
+            }
+            webhooks.push(webhook);
+        }
+        section.finish();
+    }
+    webhooks
+}
+
+fn read(section: &mut Section<'_>, around: &Surroundings<'_>) -> Option<Webhook> {
+    let missing = "is missing; write the name that ends its address, /hook/NAME";
+    let name = section.need("name", missing, name);
+    let missing = "is missing; write \"github\", \"sentry\", \"alertmanager\" or \"generic\"";
+    let kind = section.need("kind", missing, kind);
+    let tags = section.list("tags", text).unwrap_or_default();
+    let cloud = section.get("cloud", flag).unwrap_or_default();
+    let quiet_after = section.get("quiet_after", duration(DAY..=TEN_YEARS));
+    let kind = kind?;
+    let key = kind.secret_key();
+    if !section.has(key) {
+        let what = "is missing; write the name of a file that holds it: who has no secret could be anybody";
+        section.refuse(key, what);
+    }
+    let secret = secret::read(section, key, Program::Ingest, around);
+    Some(Webhook {
+        name: name?,
+        kind,
+        secret: secret?,
+        tags,
+        cloud,
+        quiet_after,
+    })
+}
+
+fn name(value: &DeValue<'_>) -> Read<String> {
+    let name = text(value)?;
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+        return Err(format!(
+            "{name:?} cannot end an address; write at most 64 small letters, digits, - and _"
+        ));
+    }
+    Ok(name)
+}
+
+fn kind(value: &DeValue<'_>) -> Read<WebhookKind> {
+    let name = text(value)?;
+    let known = WebhookKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == name);
+    known.ok_or_else(|| {
+        format!("{name:?} is none; write \"github\", \"sentry\", \"alertmanager\" or \"generic\"")
+    })
+}
