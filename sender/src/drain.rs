@@ -278,14 +278,14 @@ impl Drain {
         match &landed.result {
             Ok(Settled::Sent) => self.drained.sent += 1,
             Ok(Settled::Begun) => {}
-            Ok(Settled::Waits) => self.drained.postponed += 1,
+            Ok(Settled::Waits | Settled::Moved) => self.drained.postponed += 1,
             Ok(Settled::Dead) => self.drained.dead += 1,
             Err(error) if error.remedy() == Remedy::Stop => return Err(error.clone()),
             Err(error) => {
                 tracing::error!(to = %landed.destination, "a result could not be written: {error}");
             }
         }
-        self.look_again |= landed.renamed;
+        self.look_again |= landed.renamed || landed.result == Ok(Settled::Moved);
         // Whatever came of it, the gates may be other ones now.
         for channel in self.runway.channels.sharing(&landed.destination.channel) {
             self.schedule.release(channel);

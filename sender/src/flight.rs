@@ -196,9 +196,9 @@ impl Runway {
         let notices = self.notices(&lease.held().destination);
         let settled = outbox::settle(db, lease, &settlement, notices.as_ref(), answered)?;
         self.adjust_gates(db, &lease.held().destination, outcome, trace)?;
-        log(lease, &settlement, answered);
+        log(lease, &settlement, settled, answered);
         let death = match settlement {
-            Settlement::Bury(reason, fault) => {
+            Settlement::Bury(reason, fault) if settled != Settled::Moved => {
                 let before = policy::settle::dies_with(&fault, &terms, answered);
                 before.map(|before| Death { reason, before })
             }
@@ -319,7 +319,7 @@ fn fault_of(outcome: &Outcome) -> Option<&Fault> {
     }
 }
 
-fn log(lease: &Lease<Delivery>, settlement: &Settlement, now: Timestamp) {
+fn log(lease: &Lease<Delivery>, settlement: &Settlement, settled: Settled, now: Timestamp) {
     let delivery = lease.held();
     let (row, to, attempt) = (delivery.id, &delivery.destination, lease.attempt());
     match settlement {
@@ -334,6 +334,9 @@ fn log(lease: &Lease<Delivery>, settlement: &Settlement, now: Timestamp) {
             let wait = span(at.since(now));
             let repeat = fault.maybe_delivered;
             tracing::warn!(row, %to, attempt, repeat, "not delivered, again in {wait}: {}", fault.detail);
+        }
+        Settlement::Bury(reason, _) if settled == Settled::Moved => {
+            tracing::warn!(row, %to, attempt, "given up here, its fallback gets it: {reason}");
         }
         Settlement::Bury(reason, _) => {
             tracing::error!(row, %to, attempt, "given up, a dead letter: {reason}");

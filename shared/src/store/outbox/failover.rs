@@ -37,7 +37,7 @@ SELECT id,kind,fallback_channel FROM outbox INDEXED BY outbox_fallback
 const COPY: &str = "\
 INSERT INTO outbox(idempotency_key,kind,alert_id,channel,chat_id,payload,priority,next_attempt,created_at)
 SELECT 'f:'||id||':'||fallback_channel,kind,alert_id,fallback_channel,fallback_chat_id,payload,priority,0,created_at
-  FROM outbox WHERE id=:id RETURNING id";
+  FROM outbox WHERE id=:id AND fallback_channel<>'' RETURNING id";
 
 /// A row of the same alert for that place: its own, or of another that failed over to it.
 const SERVED: &str = "\
@@ -76,31 +76,44 @@ pub fn fail_over(
     for (id, kind, fallback) in &late {
         if kind == "digest" {
             fold::dissolve(db, *id, now)?;
-            continue;
-        }
-        let find = |statement| {
-            let mut statement = db.prepare_cached(statement)?;
-            let found = statement.query_row(named_params! {":id": id}, |row| row.get::<_, i64>(0));
-            found.optional()
-        };
-        let to = match find(SERVED)? {
-            None if !fallback.is_empty() => find(COPY)?,
-            served => served,
-        };
-        let Some(to) = to else {
+        } else if !hand_over(db, *id, now)? {
             tracing::error!(
                 row = id,
                 fallback,
                 "it has no fallback that takes it, and stays"
             );
-            db.prepare_cached(STAYS)?
-                .execute(named_params! {":id": id})?;
-            continue;
-        };
-        db.prepare_cached(MOVE)?
-            .execute(named_params! {":id": id, ":to": to, ":now": now.unix_seconds()})?;
+            stay(db, *id)?;
+        }
     }
     Ok(late.len())
+}
+
+/// It is delivered where it is, or nowhere.
+pub(super) fn stay(db: &Db, id: i64) -> Result<(), StoreError> {
+    db.prepare_cached(STAYS)?
+        .execute(named_params! {":id": id})?;
+    Ok(())
+}
+
+/// Moves one row that waits to its fallback, whatever its time. `false`: it has none, or none that
+/// takes it.
+pub(super) fn hand_over(db: &Db, id: i64, now: Timestamp) -> Result<bool, StoreError> {
+    let find = |statement| {
+        let mut statement = db.prepare_cached(statement)?;
+        let found = statement.query_row(named_params! {":id": id}, |row| row.get::<_, i64>(0));
+        found.optional()
+    };
+    let to = match find(SERVED)? {
+        Some(served) => served,
+        None => match find(COPY)? {
+            Some(copy) => copy,
+            None => return Ok(false),
+        },
+    };
+    let moved = db
+        .prepare_cached(MOVE)?
+        .execute(named_params! {":id": id, ":to": to, ":now": now.unix_seconds()})?;
+    Ok(moved == 1)
 }
 
 const EXPIRED: &str = "\

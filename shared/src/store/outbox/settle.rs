@@ -1,7 +1,7 @@
 //! Settle: the holder of a lease, and nobody else, writes what came of its attempt.
 
 use super::enqueue::{Notice, notify, to_json};
-use super::{fold, row};
+use super::{failover, fold, row};
 use crate::model::{
     Alert, Delivery, DeliveryKind, Destination, Fault, Lease, Priority, Receipt, Settlement,
     Severity, Timestamp,
@@ -17,6 +17,8 @@ pub enum Settled {
     /// A message of several has arrived.
     Begun,
     Waits,
+    /// Given up here, and owed on its fallback.
+    Moved,
     Dead,
 }
 
@@ -168,6 +170,18 @@ fn bury(
     if delivery.kind == DeliveryKind::Digest {
         return release(db, lease, reason, fault, now);
     }
+    // While another channel has not tried, nothing is dead.
+    if has_fallback(db, delivery.id)? {
+        wait(db, lease, Timestamp::EPOCH, Some(reason), now)?;
+        end_attempt(db, of(lease), outcome_of(fault), Some(fault), now)?;
+        unmark(db, lease, fault.maybe_delivered)?;
+        return Ok(if failover::hand_over(db, delivery.id, now)? {
+            Settled::Moved
+        } else {
+            failover::stay(db, delivery.id)?;
+            Settled::Waits
+        });
+    }
     // A notice about a dead notice would go round in circles: log and status tell of it.
     let notices = notices.filter(|_| delivery.kind != DeliveryKind::Notice);
     let notice = match notices {
@@ -198,6 +212,12 @@ fn bury(
     Ok(Settled::Dead)
 }
 
+fn has_fallback(db: &Db, id: i64) -> Result<bool, StoreError> {
+    const FALLBACK: &str = "SELECT coalesce(fallback_channel,'')<>'' FROM outbox WHERE id=:id";
+    let mut statement = db.prepare_cached(FALLBACK)?;
+    Ok(statement.query_row(named_params! {":id": id}, |row| row.get(0))?)
+}
+
 /// A digest that is given up is no dead letter: what is in it goes out by itself.
 fn release(
     db: &Db,
@@ -226,7 +246,7 @@ fn unmark(db: &Db, lease: &Lease<Delivery>, maybe_delivered: bool) -> Result<(),
 const OLD: &str = "\
 SELECT id FROM outbox
  WHERE state='ready' AND channel=:channel AND chat_id=:chat AND kind<>'notice'
-   AND max(created_at,not_before,coalesce(revived_at,0))<=:before ORDER BY priority,id LIMIT 100";
+   AND fallback_channel IS NULL AND max(created_at,not_before,coalesce(revived_at,0))<=:before ORDER BY priority,id LIMIT 100";
 
 const OLD_DIGESTS: &str = "\
 SELECT id FROM outbox WHERE state='ready' AND channel=:channel AND chat_id=:chat AND kind='digest' LIMIT 10";
