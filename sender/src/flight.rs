@@ -7,10 +7,11 @@ use crate::notice;
 use crate::policy;
 use crate::policy::hold::{self, Evidence};
 use crate::policy::settle::Terms;
+use crate::policy::share::Shares;
 use crate::steady::{Moment, Steady};
 use shared::model::{
-    Blame, Delivery, Destination, Fault, Gatekeeper, Lease, Outcome, Priority, Receipt, Settlement,
-    Timestamp,
+    Blame, Delivery, Destination, Fault, Gatekeeper, Hold, Lease, Outcome, Priority, Receipt,
+    Settlement, Timestamp,
 };
 use shared::policy::text::span;
 use shared::store::journal::Completion;
@@ -36,6 +37,8 @@ pub struct Runway {
     pub steady: Steady,
     /// The 429s of the last seconds, of all chats.
     pub evidence: Arc<Mutex<Evidence>>,
+    /// How many of the last minutes' answers were 429s.
+    pub shares: Arc<Mutex<Shares>>,
 }
 
 /// Deliveries that were acknowledged and whose completion is not in the file yet. What is left
@@ -211,6 +214,8 @@ impl Runway {
     pub fn forget_evidence(&self) {
         let mut evidence = self.evidence.lock().unwrap_or_else(PoisonError::into_inner);
         *evidence = Evidence::default();
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        *shares = Shares::default();
     }
 
     fn notices(&self, of: &Destination) -> Option<Destination> {
@@ -265,6 +270,11 @@ impl Runway {
                 }
             }
         })?;
+        let is_refused = fault.is_some_and(|fault| fault.hold == Some(Hold::RateLimited));
+        if let Some(name) = self.channels.sharing(&to.channel).first() {
+            let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+            shares.note(name, is_refused, answered);
+        }
         let told = fault.filter(|_| was_opened.get());
         let told = told.and_then(|fault| notice::closed(to, fault, &self.channels, answered));
         if let Some(told) = told {

@@ -63,6 +63,7 @@ pub async fn run_through(
         unsettled: Unsettled::default(),
         steady,
         evidence: Arc::default(),
+        shares: Arc::default(),
     };
     let unsettled = runway.unsettled.clone();
     let drain = Drain::new(

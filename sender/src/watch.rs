@@ -2,18 +2,22 @@
 //! channel that works, as far as there is one, and so is their end.
 
 use crate::flight::Runway;
+use crate::policy::share::Share;
 use shared::model::{Alert, Destination, Severity, Timestamp};
 use shared::policy::text::{one_line, span};
 use shared::store::alarms::{self, Turn};
 use shared::store::outbox::Notice;
 use shared::store::{Db, StoreError, heartbeats};
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// So long may an alert that is due wait before that is told.
 const OLD: Duration = Duration::from_mins(5);
 /// So many ticks may be missing before that is told.
 const MISSING: u32 = 3;
+/// How the names of alarms about 429s begin; the channel's follows.
+const THROTTLED: &str = "throttled:";
 
 /// Looks, once a minute.
 pub(crate) async fn look(runway: &Runway, now: Timestamp) -> Result<(), StoreError> {
@@ -22,17 +26,23 @@ pub(crate) async fn look(runway: &Runway, now: Timestamp) -> Result<(), StoreErr
         return Ok(());
     }
     let path = runway.store.path().to_owned();
-    let (oldest, heartbeat) = runway
+    let (oldest, heartbeat, throttled) = runway
         .store
         .read(move |db| {
             let heartbeat = heartbeats::read(db, &path, now)?;
-            Ok((alarms::oldest(db, now)?, heartbeat))
+            let throttled = alarms::held(db, THROTTLED)?;
+            Ok((alarms::oldest(db, now)?, heartbeat, throttled))
         })
         .await?;
+    look_at_shares(runway, &throttled, now).await?;
     let late = oldest.filter(|(_, since, _)| now.since(*since) >= OLD);
-    note(runway, "late", late.is_some(), now, move |turn, to| {
-        late_notice(turn, late.as_ref(), to, now)
-    })
+    note(
+        runway,
+        "late".to_owned(),
+        late.is_some(),
+        now,
+        move |turn, to| late_notice(turn, late.as_ref(), to, now),
+    )
     .await?;
     // Who has never seen a tick runs a sender alone.
     let Some(last) = heartbeat.started_at.max(heartbeat.finished_at) else {
@@ -40,34 +50,57 @@ pub(crate) async fn look(runway: &Runway, now: Timestamp) -> Result<(), StoreErr
     };
     let silent = now.since(last);
     let holds = silent >= runway.ticks_each * MISSING;
-    note(runway, "ticks", holds, now, move |turn, to| {
+    note(runway, "ticks".to_owned(), holds, now, move |turn, to| {
         ticks_notice(turn, silent, to, now)
     })
     .await
 }
 
+/// Each bot's share of 429s; those of which an alarm is known, from before a restart too.
+async fn look_at_shares(
+    runway: &Runway,
+    known: &[String],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let shares = {
+        let shares = runway.shares.lock();
+        shares.unwrap_or_else(PoisonError::into_inner).clone()
+    };
+    let known_channels = known.iter().filter_map(|name| name.strip_prefix(THROTTLED));
+    let mut channels: BTreeSet<&str> = shares.names().map(String::as_str).collect();
+    channels.extend(known_channels);
+    for channel in channels {
+        let name = format!("{THROTTLED}{channel}");
+        let share = shares.of(channel, now);
+        let holds = share.is_alarming(known.contains(&name));
+        let channel = channel.to_owned();
+        note(runway, name, holds, now, move |turn, to| {
+            share_notice(turn, &channel, share, to, now)
+        })
+        .await?;
+    }
+    Ok(())
+}
+
 async fn note(
     runway: &Runway,
-    name: &'static str,
+    name: String,
     holds: bool,
     now: Timestamp,
     notice: impl Fn(Turn, &dyn Fn(&str) -> Option<Destination>) -> Option<Notice> + Send + 'static,
 ) -> Result<(), StoreError> {
-    let channels = Arc::clone(&runway.channels);
+    let (channels, alarm) = (Arc::clone(&runway.channels), name.clone());
     let turned = runway
         .store
         .write(move |db: &Db| {
             let elsewhere = |failed: &str| channels.notices(failed).cloned();
-            alarms::note(db, name, holds, |turn| notice(turn, &elsewhere), now)
+            alarms::note(db, &name, holds, |turn| notice(turn, &elsewhere), now)
         })
         .await?;
-    if let Some(turn) = turned {
-        match turn {
-            Turn::Begun => tracing::error!(alarm = name, "an alarm about watchalert itself begins"),
-            Turn::Over(_) => {
-                tracing::info!(alarm = name, "an alarm about watchalert itself is over");
-            }
-        }
+    match turned {
+        Some(Turn::Begun) => tracing::error!(%alarm, "an alarm about watchalert itself begins"),
+        Some(Turn::Over(_)) => tracing::info!(%alarm, "an alarm about watchalert itself is over"),
+        None => {}
     }
     Ok(())
 }
@@ -115,6 +148,31 @@ fn ticks_notice(
         ),
     };
     Some(notice("ticks", turn, title, summary, elsewhere("")?, now))
+}
+
+fn share_notice(
+    turn: Turn,
+    channel: &str,
+    share: Share,
+    elsewhere: &dyn Fn(&str) -> Option<Destination>,
+    now: Timestamp,
+) -> Option<Notice> {
+    let (title, summary) = match turn {
+        Turn::Begun => (
+            format!("The channel {channel} is asked to slow down too often"),
+            format!(
+                "{} of its last {} answers, in five minutes, were 429s: does something else send as the same bot?",
+                share.refused, share.answers
+            ),
+        ),
+        Turn::Over(since) => (
+            format!("The channel {channel} is at its pace again"),
+            format!("It was asked to slow down for {}.", span(now.since(since))),
+        ),
+    };
+    let to = elsewhere(channel)?;
+    let event = format!("throttled-{channel}");
+    Some(notice(&event, turn, title, summary, to, now))
 }
 
 fn notice(

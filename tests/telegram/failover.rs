@@ -124,8 +124,7 @@ fn what_would_die_here_goes_to_its_fallback_at_once() {
 
     // What this channel refuses for what it is, another may take.
     let room = self::room();
-    room.telegram
-        .script([Fault::refuse("text-empty").times(9)]);
+    room.telegram.script([Fault::refuse("text-empty").times(9)]);
     enqueue(&room, 2);
     room.drain_within(MINUTE);
     assert_eq!(rows(&room), "ops moved 2, screen sent 2");

@@ -26,7 +26,8 @@ async fn pass(life: &Life<'_>, count: u64) {
 fn told(room: &Room) -> String {
     let told = room.world.ask(
         "SELECT group_concat(line,'; ') FROM (SELECT channel||': '||json_extract(payload,'$.title')||' ('||state||')' AS line \
-         FROM outbox WHERE idempotency_key GLOB 'n:late*' OR idempotency_key GLOB 'n:ticks*' ORDER BY id)",
+         FROM outbox WHERE idempotency_key GLOB 'n:late*' OR idempotency_key GLOB 'n:ticks*' \
+         OR idempotency_key GLOB 'n:throttled*' ORDER BY id)",
     );
     // It looks once a minute.
     told.replace("for 6 min", "for 5 min")
@@ -56,6 +57,27 @@ fn alerts_that_wait_for_five_minutes_are_told_elsewhere_once_and_so_is_the_end()
         told(&room),
         "screen: Alerts wait: the oldest for 5 min (sent); ops: No alert waits any more than it should (sent)"
     );
+    room.world.all_invariants_hold();
+}
+
+#[test]
+fn a_bot_that_is_told_to_slow_down_too_often_is_told_elsewhere_and_so_is_the_end() {
+    let room = room();
+    room.telegram.script([Fault::flood(5).times(4)]);
+    room.live(async |life| {
+        pass(life, 11).await;
+        for number in 0..20 {
+            life.enqueue(&format!("{number}"), &to("ops", PERSON), Priority::High)
+                .await;
+        }
+        pass(life, 4).await;
+        let begun = "screen: The channel ops is asked to slow down too often (sent)";
+        assert_eq!(told(&room), begun);
+        // Nothing of it is in the last five minutes any more.
+        pass(life, 6).await;
+        let over = "screen: The channel ops is at its pace again (sent)";
+        assert_eq!(told(&room), format!("{begun}; {over}"));
+    });
     room.world.all_invariants_hold();
 }
 

@@ -4,3 +4,4 @@ pub mod hold;
 pub mod limiter;
 pub mod schedule;
 pub mod settle;
+pub mod share;

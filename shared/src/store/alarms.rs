@@ -54,6 +54,14 @@ pub fn note(
     Ok(Some(turn))
 }
 
+/// The names of the alarms that hold and begin with `prefix`.
+pub fn held(db: &Db, prefix: &str) -> Result<Vec<String>, StoreError> {
+    const HELD: &str = "SELECT name FROM alarm WHERE substr(name,1,length(:prefix))=:prefix";
+    let mut statement = db.prepare_cached(HELD)?;
+    let names = statement.query_map(named_params! {":prefix": prefix}, |row| row.get(0))?;
+    Ok(names.collect::<rusqlite::Result<_>>()?)
+}
+
 /// For whom something waits that was meant to be sent by now, whatever holds it; since when, and how many
 /// such there are: the one that waits longest. What watchalert says about itself does not count.
 pub fn oldest(
