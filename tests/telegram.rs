@@ -50,6 +50,8 @@ struct Room {
     more: &'static str,
     /// What waits for one chat is folded; without, each alert is a message, as the limits want it.
     digests: bool,
+    /// That much of the disk shall stay free.
+    min_free: &'static str,
     /// Of a sender before all others.
     past: OnceCell<Epoch>,
 }
@@ -69,15 +71,17 @@ impl Room {
             telegram,
             more: "",
             digests: false,
+            min_free: "0 KiB",
             past: OnceCell::new(),
         }
     }
 
     fn scene(&self) -> Scene {
         let text = format!(
-            "{}[digest]\nenabled = {}\n[state]\npath = \"state.db\"\n[channel.ops]\nkind = \"telegram\"\napi_url = \"{}\"\ntoken_file = \"token\"\nchat_id = {PERSON}\n",
+            "{}[digest]\nenabled = {}\n[state]\npath = \"state.db\"\nmin_free = {:?}\n[channel.ops]\nkind = \"telegram\"\napi_url = \"{}\"\ntoken_file = \"token\"\nchat_id = {PERSON}\n",
             self.more,
             self.digests,
+            self.min_free,
             self.telegram.url()
         );
         let around = Surroundings {

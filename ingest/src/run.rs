@@ -26,8 +26,8 @@ use shared::platform::doorbell;
 use shared::platform::lock::{Held, LockFile};
 use shared::store::feeds::{self, FeedState};
 use shared::store::items::{self, Pending};
-use shared::store::models;
 use shared::store::{Db, Remedy, Store, StoreError, beside};
+use shared::store::{models, room};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -72,6 +72,7 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
     let _lock = lock(&path)?;
     let store = Arc::new(Store::open(&path)?);
     heartbeat::started(&store, scene.clock.now()).await;
+    room::require(&path, scene.config.min_free)?;
     let deadline = start + scene.config.ingest.deadline;
     let mut tick = Tick {
         deadline,

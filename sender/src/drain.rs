@@ -467,7 +467,10 @@ impl Drain {
     fn bear(&mut self, error: StoreError) -> Result<(), StoreError> {
         match error.remedy() {
             Remedy::Stop => return Err(error),
-            Remedy::Wait => self.rests = true,
+            Remedy::Wait => {
+                upkeep::relieve(&self.runway.store, &error);
+                self.rests = true;
+            }
             Remedy::Skip => {}
         }
         if !self.trouble_told {

@@ -9,6 +9,7 @@ use crate::policy::hold::{self, Evidence};
 use crate::policy::settle::Terms;
 use crate::policy::share::Shares;
 use crate::steady::{Moment, Steady};
+use crate::upkeep;
 use shared::model::{
     Blame, Delivery, Destination, Fault, Gatekeeper, Hold, Lease, Outcome, Priority, Receipt,
     Settlement, Timestamp,
@@ -33,6 +34,8 @@ pub struct Runway {
     pub give_up_after: Duration,
     /// How often a tick should come.
     pub ticks_each: Duration,
+    /// Bytes of the disk that nothing new takes.
+    pub min_free: u64,
     pub unsettled: Unsettled,
     pub steady: Steady,
     /// The 429s of the last seconds, of all chats.
@@ -159,6 +162,7 @@ impl Runway {
             let write = move |db: &Db| runway.write(db, &lease, &come.0, &come.1);
             match self.store.write(write).await {
                 Err(error) if error.remedy() == Remedy::Wait => {
+                    upkeep::relieve(&self.store, &error);
                     if !told {
                         tracing::warn!(row = id, "a result waits in memory: {error}");
                         told = true;

@@ -60,6 +60,7 @@ pub async fn run_through(
         channels,
         give_up_after: scene.config.outbox.give_up_after,
         ticks_each: scene.config.ingest.interval,
+        min_free: scene.config.min_free,
         unsettled: Unsettled::default(),
         steady,
         evidence: Arc::default(),

@@ -5,7 +5,7 @@ use crate::watch;
 use shared::model::{Gatekeeper, Timestamp};
 use shared::platform::systemd;
 use shared::store::outbox::{self, failover, prune};
-use shared::store::{Db, Store, StoreError, gate};
+use shared::store::{Db, Store, StoreError, gate, room};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +15,9 @@ const PRUNES: usize = 20;
 /// What one channel cannot deliver in time goes to another, what is late is told, what has expired ends.
 pub(crate) async fn move_on(runway: &Runway, now: Timestamp) -> Result<(), StoreError> {
     let store = &runway.store;
+    if let Err(error) = room::take_ballast(store.path(), runway.min_free) {
+        tracing::warn!(%error, "no room can be kept for a full disk");
+    }
     for place in store.read(move |db| failover::overdue(db, now)).await? {
         let mut moved = 0;
         loop {
@@ -46,6 +49,20 @@ pub(crate) async fn move_on(runway: &Runway, now: Timestamp) -> Result<(), Store
         }
     }
     Ok(())
+}
+
+/// A full disk gets the room that was kept for it, so that what is sent can be written down.
+pub(crate) fn relieve(store: &Store, error: &StoreError) {
+    if !matches!(error, StoreError::Full(_) | StoreError::Disk { .. }) {
+        return;
+    }
+    match room::drop_ballast(store.path()) {
+        Ok(true) => {
+            tracing::error!("the disk is full: the room that was kept for this is used now");
+        }
+        Ok(false) => {}
+        Err(error) => tracing::warn!(%error, "the room that was kept cannot be given back"),
+    }
 }
 
 /// Two megabytes each are given back to the disk in one minute.

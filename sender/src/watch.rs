@@ -7,8 +7,9 @@ use shared::model::{Alert, Destination, Severity, Timestamp};
 use shared::policy::text::{one_line, span};
 use shared::store::alarms::{self, Turn};
 use shared::store::outbox::Notice;
-use shared::store::{Db, StoreError, heartbeats};
+use shared::store::{Db, StoreError, heartbeats, mebibytes, room};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ pub(crate) async fn look(runway: &Runway, now: Timestamp) -> Result<(), StoreErr
         })
         .await?;
     look_at_shares(runway, &throttled, now).await?;
+    look_at_the_disk(runway, now).await?;
     let late = oldest.filter(|(_, since, _)| now.since(*since) >= OLD);
     note(
         runway,
@@ -53,6 +55,25 @@ pub(crate) async fn look(runway: &Runway, now: Timestamp) -> Result<(), StoreErr
     note(runway, "ticks".to_owned(), holds, now, move |turn, to| {
         ticks_notice(turn, silent, to, now)
     })
+    .await
+}
+
+/// It is low below what intake leaves, and is so until there is a quarter more.
+async fn look_at_the_disk(runway: &Runway, now: Timestamp) -> Result<(), StoreError> {
+    let (least, Some(left)) = (runway.min_free, room::left(runway.store.path())) else {
+        return Ok(());
+    };
+    if (least..least + least / 4).contains(&left) {
+        return Ok(());
+    }
+    let path = runway.store.path().to_owned();
+    note(
+        runway,
+        "disk".to_owned(),
+        left < least,
+        now,
+        move |turn, to| disk_notice(turn, &path, left, to, now),
+    )
     .await
 }
 
@@ -148,6 +169,34 @@ fn ticks_notice(
         ),
     };
     Some(notice("ticks", turn, title, summary, elsewhere("")?, now))
+}
+
+fn disk_notice(
+    turn: Turn,
+    database: &Path,
+    left: u64,
+    elsewhere: &dyn Fn(&str) -> Option<Destination>,
+    now: Timestamp,
+) -> Option<Notice> {
+    let path = database.display();
+    let left = mebibytes(left);
+    let (title, summary) = match turn {
+        Turn::Begun => (
+            format!("The disk has {left} left: nothing new is taken in"),
+            format!(
+                "It is the disk under {path}. What is owed goes on being delivered; feeds are read again \
+                 when there is room (state.min_free)."
+            ),
+        ),
+        Turn::Over(since) => (
+            "The disk has room again".to_owned(),
+            format!(
+                "{left} are left. It was short for {}.",
+                span(now.since(since))
+            ),
+        ),
+    };
+    Some(notice("disk", turn, title, summary, elsewhere("")?, now))
 }
 
 fn share_notice(

@@ -18,10 +18,19 @@ struct Disk(PathBuf);
 impl Disk {
     /// `None`: this machine lets us mount nothing, and the test is skipped.
     fn small(place: &Place) -> Option<Self> {
+        Self::of("size=12m", place)
+    }
+
+    /// So large that a sender keeps some of it for when it is full.
+    fn large(place: &Place) -> Option<Self> {
+        Self::of("size=40m", place)
+    }
+
+    fn of(size: &str, place: &Place) -> Option<Self> {
         let folder = place.path("state");
         let mut mount = Command::new("mount");
         mount
-            .args(["-t", "tmpfs", "-o", "size=12m", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", size, "tmpfs"])
             .arg(&folder);
         if mount.output().is_ok_and(|mounted| mounted.status.success()) {
             return Some(Self(folder));
@@ -73,19 +82,30 @@ impl Drop for Disk {
     }
 }
 
-/// Two consoles with rows that wait, on a small disk.
+/// Two consoles with rows that wait, on a disk too small to keep any of it back.
 fn stocked(rows: usize) -> Option<(Place, Disk)> {
-    let place = Place::new(&format!(
-        "default_channel = \"screen\"\n{QUIET}[channel.other]\nkind = \"console\"\n"
-    ));
+    let place = two_consoles("5 MiB");
     let disk = Disk::small(&place)?;
+    stock(&place, rows);
+    Some((place, disk))
+}
+
+fn two_consoles(free: &str) -> Place {
+    let place = Place::new(QUIET);
+    place.leave_free(
+        free,
+        &format!("default_channel = \"screen\"\n{QUIET}[channel.other]\nkind = \"console\"\n"),
+    );
+    place
+}
+
+fn stock(place: &Place, rows: usize) {
     place.run(Program::Sender, &["migrate"]).well();
-    enqueue(&place, names(rows), 100);
+    enqueue(place, names(rows), 100);
     let other = "UPDATE outbox SET channel='other' WHERE id%2";
     watchalert_tests::world::stranger(&place.database())
         .execute(other, [])
         .expect("moved");
-    Some((place, disk))
 }
 
 fn names(rows: usize) -> impl Iterator<Item = String> {
@@ -163,6 +183,61 @@ fn a_tick_on_a_full_disk_says_so_and_the_next_one_with_room_goes_on() {
         );
     }
     assert_eq!(verified(&place)["audit"]["alerts"]["owed"], 199);
+}
+
+#[test]
+fn what_is_sent_on_a_full_disk_is_written_down_in_the_room_that_was_kept() {
+    const ROWS: usize = 200;
+    let place = two_consoles("16 MiB");
+    let Some(disk) = Disk::large(&place) else {
+        return;
+    };
+    stock(&place, ROWS);
+    let ballast = place.path("state/state.db.ballast");
+    let mut sender = place.start_sender(&[]);
+    until("the sender is at work", || printed_rows(&place) >= 20);
+    assert_eq!(fs::metadata(&ballast).expect("kept").len(), 8 << 20);
+    disk.fill();
+    until("everything is delivered all the same", || {
+        printed_rows(&place) >= ROWS
+    });
+    let sent = || {
+        ask(
+            &place,
+            "SELECT count(*) FROM outbox WHERE state='sent' AND kind='raw'",
+        )
+    };
+    until("and written down", || sent() == ROWS.to_string());
+    assert!(!ballast.exists(), "it was used");
+    assert!(sender.said().contains("kept for this is used now"));
+
+    // Meanwhile nothing new is taken in, by any door, and each says so.
+    for (program, arguments) in [
+        (Program::Ingest, &["--now"][..]),
+        (Program::Sender, &["queue", "add", "hello"]),
+    ] {
+        let ended = place.run(program, arguments);
+        let said = ended.refused(4);
+        assert!(
+            said.contains("less than the 16 MiB of state.min_free"),
+            "{said}"
+        );
+    }
+    disk.free();
+    place
+        .run(Program::Sender, &["queue", "add", "hello"])
+        .well();
+    until("the new one is delivered", || {
+        place.printed().contains("hello")
+    });
+    assert!(sender.runs());
+    sender.terminate();
+    sender.ended(BOUND).well();
+    let printed = place.printed();
+    for name in names(ROWS) {
+        assert_eq!(copies(&printed, &name), 1, "{name}");
+    }
+    assert_eq!(verified(&place)["audit"]["repeats_marked"], 0);
 }
 
 const RESULT_WAITS: &str = "a result waits in memory: no room";

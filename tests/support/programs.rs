@@ -119,7 +119,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// `config` is everything but `[state]`, whose database is state/state.db.
+    /// `config` is everything but `[state]`, whose database is state/state.db, on a disk where
+    /// nothing need be free.
     pub fn new(config: &str) -> Self {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let place = Self {
@@ -133,7 +134,12 @@ impl Place {
     }
 
     pub fn configure(&self, config: &str) {
-        let state = "[state]\npath = \"state/state.db\"\n";
+        self.leave_free("0 KiB", config);
+    }
+
+    /// The same on a disk of which so much shall stay free.
+    pub fn leave_free(&self, free: &str, config: &str) {
+        let state = format!("[state]\npath = \"state/state.db\"\nmin_free = {free:?}\n");
         fs::write(self.config(), format!("{config}\n{state}")).expect("a configuration");
     }
 

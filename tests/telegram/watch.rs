@@ -27,7 +27,7 @@ fn told(room: &Room) -> String {
     let told = room.world.ask(
         "SELECT group_concat(line,'; ') FROM (SELECT channel||': '||json_extract(payload,'$.title')||' ('||state||')' AS line \
          FROM outbox WHERE idempotency_key GLOB 'n:late*' OR idempotency_key GLOB 'n:ticks*' \
-         OR idempotency_key GLOB 'n:throttled*' ORDER BY id)",
+         OR idempotency_key GLOB 'n:throttled*' OR idempotency_key GLOB 'n:disk*' ORDER BY id)",
     );
     // It looks once a minute.
     told.replace("for 6 min", "for 5 min")
@@ -78,6 +78,31 @@ fn a_bot_that_is_told_to_slow_down_too_often_is_told_elsewhere_and_so_is_the_end
         let over = "screen: The channel ops is at its pace again (sent)";
         assert_eq!(told(&room), format!("{begun}; {over}"));
     });
+    room.world.all_invariants_hold();
+}
+
+#[test]
+fn a_disk_with_too_little_room_is_told_once_and_so_is_its_end() {
+    let room = Room {
+        min_free: "8000000 GiB",
+        ..room()
+    };
+    room.live(async |life| pass(life, 15).await);
+    let begun = told(&room);
+    assert!(begun.starts_with("ops: The disk has "), "{begun}");
+    assert!(
+        begun.ends_with(" left: nothing new is taken in (sent)"),
+        "{begun}"
+    );
+    let room = Room {
+        min_free: "1 KiB",
+        ..room
+    };
+    room.live(async |life| pass(life, 15).await);
+    assert_eq!(
+        told(&room),
+        format!("{begun}; ops: The disk has room again (sent)")
+    );
     room.world.all_invariants_hold();
 }
 

@@ -7,7 +7,7 @@ use shared::config::Config;
 use shared::model::{Destination, Priority, Timestamp};
 use shared::platform::{doorbell, term};
 use shared::store::outbox::add::{self, Message};
-use shared::store::{Db, Store, StoreError, Viewer, beside};
+use shared::store::{Db, Store, StoreError, Viewer, beside, room};
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
@@ -40,6 +40,7 @@ pub async fn run(
     if messages.len() > 1 && !options.yes && !is_confirmed(&summary, world.terminal, out)? {
         return Err(Failure::Usage("nothing was added".to_owned()));
     }
+    room::require(&config.state_path, config.min_free)?;
     let store = Store::open(&config.state_path)?;
     let (count, mut new) = (messages.len(), 0);
     for some in messages.chunks(AT_ONCE) {

@@ -50,7 +50,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::de::{DeTable, DeValue};
-use value::{DAY, TEN_YEARS, duration, text, timezone};
+use value::{DAY, TEN_YEARS, duration, size, text, timezone};
 
 /// Everything that a user decides, checked. Holds no secret, only where secrets are.
 #[derive(Clone, Debug)]
@@ -61,6 +61,8 @@ pub struct Config {
     pub timezone: TimeZone,
     /// The database; `/var/lib/watchalert/state.db` by default.
     pub state_path: PathBuf,
+    /// Bytes. Where less is free, nothing new is taken in; 64 MiB by default.
+    pub min_free: u64,
     pub ingest: Ingest,
     pub classify: Classify,
     /// Those of `[[feed]]`, then those of the OPML file.
@@ -182,7 +184,7 @@ impl Config {
 /// `None` only when something was refused.
 fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
     let timezone = root.get("timezone", timezone).unwrap_or(TimeZone::UTC);
-    let state_path = read_state_path(&mut root, around);
+    let (state_path, min_free) = read_state(&mut root, around);
     let outbox = read_outbox(&mut root);
     let digests = digest::read(&mut root);
     let ingest = ingest::read(&mut root);
@@ -205,6 +207,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
         default_channel: default_channel?,
         timezone,
         state_path,
+        min_free,
         ingest,
         classify,
         feeds,
@@ -221,14 +224,18 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
     })
 }
 
-fn read_state_path(root: &mut Section<'_>, around: &Surroundings<'_>) -> PathBuf {
+/// A day of a burst, and eight rounds of the write-ahead log.
+const MIN_FREE: u64 = 64 * 1024 * 1024;
+
+fn read_state(root: &mut Section<'_>, around: &Surroundings<'_>) -> (PathBuf, u64) {
     let default = || PathBuf::from("/var/lib/watchalert/state.db");
     let Some(mut section) = root.section("state", "[state]") else {
-        return default();
+        return (default(), MIN_FREE);
     };
     let path = section.get("path", |value| file_path(value, around.directory));
+    let min_free = section.get("min_free", size);
     section.finish();
-    path.unwrap_or_else(default)
+    (path.unwrap_or_else(default), min_free.unwrap_or(MIN_FREE))
 }
 
 fn read_feeds(root: &mut Section<'_>, around: &Surroundings<'_>) -> (Option<PathBuf>, SameHosts) {

@@ -54,6 +54,24 @@ pub(super) fn whole_number(range: RangeInclusive<usize>) -> impl Fn(&DeValue<'_>
     }
 }
 
+/// So many bytes: "64 MiB", "2 GiB".
+pub(super) fn size(value: &DeValue<'_>) -> Read<u64> {
+    let text = text(value)?;
+    let like = "write one like \"64 MiB\" or \"2 GiB\"";
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let unit: u64 = match unit.trim() {
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return Err(format!("{text:?} is no size; {like}")),
+    };
+    let number: Option<u64> = number.parse().ok();
+    number
+        .and_then(|number| number.checked_mul(unit))
+        .ok_or_else(|| format!("{text:?} is no size; {like}"))
+}
+
 /// A duration as humantime reads it. A bare number is refused: nobody knows its unit.
 pub(super) fn duration(range: RangeInclusive<Duration>) -> impl Fn(&DeValue<'_>) -> Read<Duration> {
     move |value| {

@@ -36,6 +36,12 @@ pub enum StoreError {
     Locked { path: PathBuf, waited: Duration },
     #[error("no room left for the database {}: free some space on its disk; nothing was lost, work goes on by itself then", .0.display())]
     Full(PathBuf),
+    #[error("the disk under the database {} has {} left, less than the {} of state.min_free: nothing new is taken in until there is room; what is owed goes on being delivered", .path.display(), mebibytes(*.free), mebibytes(*.least))]
+    Scarce {
+        path: PathBuf,
+        free: u64,
+        least: u64,
+    },
     #[error("the disk under the database {} failed: {detail}", .path.display())]
     Disk { path: PathBuf, detail: String },
     #[error("the database {} cannot be written: give this user write permission on the file and its folder", .0.display())]
@@ -48,6 +54,11 @@ pub enum StoreError {
     WriterGone,
     #[error("a bug in a database statement: {0}")]
     Bug(String),
+}
+
+/// Rounded down.
+pub fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", bytes / (1024 * 1024))
 }
 
 /// What a program that goes on working does about an error.
@@ -66,6 +77,7 @@ impl StoreError {
         match self {
             Self::Locked { .. }
             | Self::Full(_)
+            | Self::Scarce { .. }
             | Self::Disk { .. }
             | Self::ReadOnly(_)
             | Self::CannotOpen { .. } => Remedy::Wait,

@@ -25,6 +25,7 @@ mod open;
 pub mod outbox;
 mod pool;
 pub mod posts;
+pub mod room;
 pub mod silences;
 pub mod status;
 pub mod stories;
@@ -32,7 +33,7 @@ pub mod timeline;
 pub mod verify;
 mod writer;
 
-pub use error::{Remedy, StoreError};
+pub use error::{Remedy, StoreError, mebibytes};
 pub use migrate::SCHEMA;
 pub use open::{OLDEST_SQLITE, beside};
 pub use writer::PATIENCE;
