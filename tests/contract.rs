@@ -107,7 +107,7 @@ impl<'s> Room<'s> {
     fn new(side: &'s mut dyn OtherSide) -> Self {
         let world = World::new();
         let mut text = configuration(side, world.dir.path());
-        text += "[state]\npath = \"state.db\"\n";
+        text += "[state]\npath = \"state.db\"\nmin_free = \"0 KiB\"\n";
         let around = Surroundings {
             directory: world.dir.path(),
             credentials: None,

@@ -95,7 +95,7 @@ fn try_drained(world: &World, config: &str, screen: &Screen) -> Result<Drained, 
         credentials: None,
         program: Program::Sender,
     };
-    let text = format!("{config}\n[state]\npath = \"state.db\"\n");
+    let text = format!("{config}\n[state]\npath = \"state.db\"\nmin_free = \"0 KiB\"\n");
     let scene = Scene {
         config: Config::parse(&text, &around).expect("a good configuration"),
         clock: world.clock.clone(),

@@ -50,7 +50,7 @@ impl Room {
 
     fn scene(&self) -> Scene {
         let text = format!(
-            "default_channel = \"phone\"\n[digest]\nenabled = {}\n[state]\npath = \"state.db\"\n\
+            "default_channel = \"phone\"\n[digest]\nenabled = {}\n[state]\npath = \"state.db\"\nmin_free = \"0 KiB\"\n\
              [channel.screen]\nkind = \"console\"\n\
              [channel.phone]\nkind = \"ntfy\"\nurl = \"{}\"\ntopic = \"{TOPIC}\"\n{}",
             self.digests,

@@ -77,7 +77,7 @@ impl Newsroom {
             );
         }
         let text = format!(
-            "default_channel = \"screen\"\n[state]\npath = \"state.db\"\n[ingest]\nallow_private = true\n{}\n{feeds}\n[channel.screen]\nkind = \"console\"\n[channel.other]\nkind = \"console\"\n",
+            "default_channel = \"screen\"\n[state]\npath = \"state.db\"\nmin_free = \"0 KiB\"\n[ingest]\nallow_private = true\n{}\n{feeds}\n[channel.screen]\nkind = \"console\"\n[channel.other]\nkind = \"console\"\n",
             self.extra
         );
         let around = Surroundings {

@@ -12,7 +12,7 @@ use shared::store::explain::{self, Sought};
 use shared::store::health::{self, Told};
 use shared::store::items::Parsed;
 use shared::store::models::Name;
-use shared::store::outbox::operator::Listed;
+use shared::store::outbox::operator::{Filter, Listed, Movable};
 use shared::store::outbox::{self, Claim, Notice, operator, prune, waiting};
 use shared::store::posts::{self, Arrival, Post};
 use shared::store::stories::{self, Story};
@@ -100,9 +100,12 @@ fn the_sender_and_its_operator(db: &Connection) -> Result<(), StoreError> {
     outbox::claim(db, epoch, &screen, &Unlimited, now)?;
     outbox::claim_each(db, epoch, std::slice::from_ref(&screen), &Unlimited, now)?;
     for listed in [Listed::Waiting, Listed::Dead, Listed::Finished] {
-        operator::list(db, listed, 10)?;
+        operator::list(db, listed, &Filter::default(), 10)?;
     }
     operator::show(db, 1)?;
+    operator::members(db, 1)?;
+    let movable = [Movable::Ready, Movable::Dead, Movable::Expired];
+    operator::select(db, &movable, &Filter::default())?;
     outbox::bury_behind(db, &screen, later, "no", Some(&other), now)?;
     operator::requeue(db, 4, now)?;
     operator::discard(db, 4, now)?;

@@ -23,7 +23,14 @@ fn a_payload_in_latin_1_is_delivered_with_a_mark_in_place_of_the_letter() {
         matches!(&lease.held().content, Content::Raw { text: Some(text), .. } if text == "\u{fffd}"),
         "{lease:?}"
     );
-    let listed = world.read(|db| operator::list(db, operator::Listed::Waiting, 10));
+    let listed = world.read(|db| {
+        operator::list(
+            db,
+            operator::Listed::Waiting,
+            &operator::Filter::default(),
+            10,
+        )
+    });
     assert_eq!(listed.len(), 1);
     world.settle(lease, receipt("m"), None).expect("settled");
     world.all_invariants_hold();

@@ -120,6 +120,8 @@ pub enum Queue {
         /// Sent, moved, cancelled and expired rows, the last first
         #[arg(long)]
         finished: bool,
+        #[command(flatten)]
+        which: Which,
         /// At most so many
         #[arg(long, default_value_t = 50, value_name = "N")]
         limit: u32,
@@ -128,19 +130,75 @@ pub enum Queue {
         json: bool,
     },
     /// Show one row with all its attempts
-    Show { id: i64 },
+    Show {
+        id: i64,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Add a message for a chat, or for every chat of a file
     Add(Add),
     /// Send dead or expired rows again, at once
-    Retry {
-        #[arg(required = true, value_name = "ID")]
-        ids: Vec<i64>,
-    },
+    #[command(
+        after_help = "Examples:\n  queue retry 17 18                      these two\n  queue retry --dead --channel ops       all dead letters of a channel\n  queue retry --all --older-than 2d --dry-run"
+    )]
+    Retry(Shift),
     /// Give rows up for good: waiting, dead or expired ones
-    Discard {
-        #[arg(required = true, value_name = "ID")]
-        ids: Vec<i64>,
-    },
+    #[command(
+        after_help = "Examples:\n  queue discard 17                       this one\n  queue discard --dead --older-than 30d  old dead letters\n  queue discard --waiting --chat 7001 --dry-run"
+    )]
+    Discard(Shift),
+}
+
+/// Rows by what they are.
+#[derive(Clone, Debug, Default, Group)]
+pub struct Which {
+    /// Only what is for that channel
+    #[arg(long, value_name = "NAME")]
+    pub channel: Option<String>,
+    /// Only what is for that chat
+    #[arg(long, allow_hyphen_values = true)]
+    pub chat: Option<String>,
+    /// Only critical, high, normal or low ones
+    #[arg(long)]
+    pub priority: Option<Priority>,
+    /// Only what is older than that
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub older_than: Option<Duration>,
+}
+
+/// Rows that a person moves, by number or by what they are.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command line are flags"
+)]
+#[derive(Clone, Debug, Default, Group)]
+pub struct Shift {
+    #[arg(value_name = "ID", conflicts_with_all = ["dead", "expired", "waiting", "all", "channel", "chat", "priority", "older_than"])]
+    pub ids: Vec<i64>,
+    /// All dead letters
+    #[arg(long)]
+    pub dead: bool,
+    /// All expired rows
+    #[arg(long)]
+    pub expired: bool,
+    /// All that wait (discard only)
+    #[arg(long)]
+    pub waiting: bool,
+    /// All from which this move can start, but for those that wait
+    #[arg(long, conflicts_with_all = ["dead", "expired", "waiting"])]
+    pub all: bool,
+    #[command(flatten)]
+    pub which: Which,
+    /// Say what would be moved, and move nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Ask no question
+    #[arg(long)]
+    pub yes: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Clone, Debug, Group)]

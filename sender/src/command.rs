@@ -4,6 +4,7 @@ use crate::args::{Args, Command, Queue, Run};
 use crate::channel::console::Output;
 use crate::drain::Until;
 use crate::operate;
+use crate::operate::shift::Move;
 use crate::run::{self, Scene};
 use clap::CommandFactory;
 use shared::Failure;
@@ -53,8 +54,13 @@ pub async fn execute(
         Command::Queue(Queue::Add(add)) => {
             operate::add::run(add, &load(Program::Sender)?, &world, out).await?
         }
-        Command::Queue(queue) => {
-            operate::queue::shift(&queue, &load(Program::Sender)?, now, out).await?
+        Command::Queue(Queue::Retry(options)) => {
+            let config = load(Program::Sender)?;
+            operate::shift::run(options, Move::Retry, &config, &world, out).await?
+        }
+        Command::Queue(Queue::Discard(options)) => {
+            let config = load(Program::Sender)?;
+            operate::shift::run(options, Move::Discard, &config, &world, out).await?
         }
         Command::Silence(silence) => {
             operate::silence::run(silence, &load(Program::Sender)?, now, out).await?

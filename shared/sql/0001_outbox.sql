@@ -98,6 +98,7 @@ CREATE INDEX outbox_expires ON outbox(expires_at) WHERE state='ready' AND expire
 CREATE INDEX outbox_notices  ON outbox(channel, chat_id) WHERE state='ready' AND kind='notice';
 CREATE INDEX outbox_leased   ON outbox(id)        WHERE state='leased';
 CREATE INDEX outbox_dead     ON outbox(id)        WHERE state='dead';
+CREATE INDEX outbox_expired  ON outbox(id)        WHERE state='expired';
 CREATE INDEX outbox_parent   ON outbox(parent_id) WHERE parent_id IS NOT NULL;
 CREATE INDEX outbox_moved    ON outbox(moved_to)  WHERE moved_to IS NOT NULL;
 CREATE INDEX outbox_told     ON outbox(told_by)   WHERE told_by IS NOT NULL;

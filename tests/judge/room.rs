@@ -63,7 +63,7 @@ impl Room {
         std::fs::write(&key, "hunter2-key\n").expect("written");
         std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).expect("its mode");
         let config = format!(
-            "[state]\npath = \"state.db\"\n[ingest]\nallow_private = true\n{classify}\n[[feed]]\nurl = \"{}\"\n{feed}[channel.screen]\nkind = \"console\"\n",
+            "[state]\npath = \"state.db\"\nmin_free = \"0 KiB\"\n[ingest]\nallow_private = true\n{classify}\n[[feed]]\nurl = \"{}\"\n{feed}[channel.screen]\nkind = \"console\"\n",
             server.url("/news")
         );
         let room = Self {

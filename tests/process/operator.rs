@@ -173,3 +173,142 @@ fn a_snapshot_of_what_is_not_there_is_refused_in_one_sentence() {
     );
     assert!(!to.exists());
 }
+
+/// Six rows: 1 to 3 dead, 4 expired, 5 and 6 waiting; those with even numbers for another chat.
+fn six() -> Place {
+    let place = place();
+    for row in 1..=6 {
+        let (text, chat) = (format!("row {row} end"), ["a", "b"][(row + 1) % 2]);
+        add(&place, &[&text, "--chat", chat, "--priority", "low"]);
+    }
+    let db = watchalert_tests::world::stranger(&place.database());
+    db.execute_batch(
+        "UPDATE outbox SET state='dead',last_error='no',told_at=1 WHERE id<=3;
+         UPDATE outbox SET state='expired' WHERE id=4;",
+    )
+    .expect("moved");
+    place
+}
+
+fn states(place: &Place) -> String {
+    ask(
+        place,
+        "SELECT group_concat(state,' ') FROM (SELECT state FROM outbox ORDER BY id)",
+    )
+}
+
+#[test]
+fn rows_are_moved_by_what_they_are_said_before_and_counted_after() {
+    let place = six();
+    let before = states(&place);
+    let queue = |arguments: &[&str]| {
+        let arguments: Vec<&str> = ["queue"].iter().chain(arguments).copied().collect();
+        place.run(Program::Sender, &arguments)
+    };
+    let dry = queue(&["retry", "--dead", "--chat", "a", "--dry-run"])
+        .well()
+        .out;
+    assert!(dry.ends_with("would retry 2 rows\n"), "{dry}");
+    assert!(dry.contains("row 1 end") && dry.contains("row 3 end") && !dry.contains("row 2 end"));
+    let dry = queue(&["discard", "--all", "--dry-run", "--json"])
+        .well()
+        .out;
+    assert_eq!(dry, "{\"would\":\"discard\",\"rows\":[1,2,3,4]}\n");
+    for (arguments, why) in [
+        (
+            &["discard", "--dead"][..],
+            "would discard 3 rows for good; say --yes",
+        ),
+        (
+            &["discard", "--waiting"],
+            "would discard 2 rows for good; say --yes",
+        ),
+        (&["discard"], "say which rows to discard"),
+        (&["retry", "--waiting"], "what waits is sent anyway"),
+    ] {
+        let ended = queue(arguments);
+        assert!(ended.refused(2).contains(why), "{arguments:?}: {ended:?}");
+    }
+    for wrong in [&["1", "--dead"][..], &["--all", "--older-than", "soon"]] {
+        assert_eq!(queue(&[&["retry"], wrong].concat()).code, Some(2));
+    }
+    assert_eq!(states(&place), before, "nothing was moved");
+
+    let none = queue(&["retry", "--all", "--older-than", "1h"]).well().out;
+    assert_eq!(none, "no such rows\n");
+    let said = queue(&["retry", "--dead", "--chat", "a"]).well().out;
+    assert_eq!(
+        said,
+        "row 1: will be sent again (row 1 end)\nrow 3: will be sent again (row 3 end)\n"
+    );
+    let said = queue(&["discard", "--all", "--yes", "--json"]).well().out;
+    assert_eq!(said, "{\"discard\":[2,4],\"refused\":[]}\n");
+    assert_eq!(
+        states(&place),
+        "ready cancelled ready cancelled ready ready"
+    );
+    let listed = queue(&["list", "--chat", "b", "--priority", "low", "--json"])
+        .well()
+        .out;
+    assert_eq!(super::json(listed.trim())["id"], 6);
+    let shown = super::json(&queue(&["show", "6", "--json"]).well().out);
+    assert_eq!(
+        (&shown["text"], shown["tries"].as_array().map(Vec::len)),
+        (&"row 6 end".into(), Some(0))
+    );
+
+    let partly = queue(&["retry", "1", "2", "99", "--json"]);
+    assert_eq!(partly.code, Some(2));
+    let said = super::json(&partly.out);
+    assert_eq!(said["refused"].as_array().map(Vec::len), Some(3));
+    let printed = drain(&place);
+    let sent: usize = (1..=6).map(|row| copies(&printed, &row.to_string())).sum();
+    assert_eq!(sent, 4);
+    verified(&place);
+}
+
+#[test]
+fn a_digest_is_not_given_up_without_naming_what_is_in_it() {
+    let place = place();
+    let db = watchalert_tests::world::stranger(&place.database());
+    for alert in 1..=5 {
+        db.execute(
+            "INSERT INTO alert(id,dedup_key,payload,severity,title,source,created_at)
+             VALUES(?1,'k'||?1,json_object('v',1,'title','alert '||?1,'short_id','00000'||?1,'severity','low','category','other',
+               'source','s','reason','r','judge','rule'),'low','alert '||?1,'s',1)",
+            [alert],
+        )
+        .expect("an alert");
+        db.execute(
+            "INSERT INTO outbox(idempotency_key,kind,alert_id,channel,chat_id,payload,priority,next_attempt,created_at)
+             SELECT 'a:'||id||':screen:-','alert',id,'screen','-',payload,3,0,1 FROM alert WHERE id=?1",
+            [alert],
+        )
+        .expect("a row");
+    }
+    db.execute_batch(
+        "INSERT INTO outbox(idempotency_key,kind,channel,chat_id,payload,priority,next_attempt,created_at)
+           VALUES('d:1:5:5:1','digest','screen','-','{}',3,0,1);
+         UPDATE outbox SET state='folded',parent_id=6 WHERE id<=5;",
+    )
+    .expect("folded");
+    let refused = place.run(Program::Sender, &["queue", "discard", "6"]);
+    let why = refused.refused(2);
+    assert!(
+        why.contains("would discard 1 row with 5 alerts for good"),
+        "{why}"
+    );
+    let shown = place
+        .run(Program::Sender, &["queue", "show", "6"])
+        .well()
+        .out;
+    assert_eq!(shown.matches("\nholds    row ").count(), 5, "{shown}");
+    place
+        .run(Program::Sender, &["queue", "discard", "6", "--yes"])
+        .well();
+    assert_eq!(
+        states(&place),
+        "folded folded folded folded folded cancelled"
+    );
+    verified(&place);
+}

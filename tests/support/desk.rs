@@ -29,7 +29,7 @@ impl Desk {
     /// Writes the configuration: a feed for each path of the server, and `more` of it.
     pub fn configure(&self, paths: &[&str], more: &str) {
         let mut text = format!(
-            "default_channel = \"screen\"\n[state]\npath = \"state.db\"\n[channel.screen]\nkind = \"console\"\n{more}\n[ingest]\nallow_private = true\n"
+            "default_channel = \"screen\"\n[state]\npath = \"state.db\"\nmin_free = \"0 KiB\"\n[channel.screen]\nkind = \"console\"\n{more}\n[ingest]\nallow_private = true\n"
         );
         for path in paths {
             text += &format!("[[feed]]\nurl = \"{}\"\n", self.server.url(path));

@@ -9,7 +9,7 @@ use shared::platform::{doorbell, term};
 use shared::store::outbox::add::{self, Message};
 use shared::store::{Db, Store, StoreError, Viewer, beside, room};
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// A transaction adds no more rows, so that others are not kept out.
@@ -62,11 +62,7 @@ fn is_confirmed(summary: &str, terminal: bool, out: &mut dyn Write) -> Result<bo
             "this would add {summary}; say --yes, or --dry-run to see what it would do"
         )));
     }
-    let asked = write!(out, "Add {summary}? [y/N] ").and_then(|()| out.flush());
-    let mut answer = String::new();
-    let heard = asked.and_then(|()| io::stdin().lock().read_line(&mut answer));
-    heard.map_err(|error| Failure::Unexpected(format!("cannot ask: {error}")))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    super::is_confirmed(&format!("Add {summary}"), out)
 }
 
 fn summary(messages: &[Message], config: &Config, now: Timestamp) -> String {

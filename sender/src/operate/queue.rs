@@ -1,20 +1,21 @@
 //! `queue`: the outbox and its dead letters, looked at and moved by a person.
 
+use super::shift;
 use crate::args::Queue;
 use serde_json::json;
 use shared::Failure;
 use shared::config::Config;
 use shared::model::{Attempt, Content, Timestamp};
-use shared::platform::{doorbell, term};
+use shared::platform::term;
 use shared::policy::text::{one_line, shorten, span};
-use shared::store::outbox::operator::{self, Entry, Listed, Moved};
-use shared::store::{Store, Viewer, beside};
+use shared::store::Viewer;
+use shared::store::outbox::operator::{self, Entry, Listed};
 use std::io::{self, Write};
 
 /// Characters of a title in a list.
-const TITLE: usize = 60;
+pub(super) const TITLE: usize = 60;
 
-/// Lists or shows. `retry` and `discard` write: see [`shift`].
+/// Lists or shows. What writes is elsewhere.
 pub fn look(
     command: &Queue,
     config: &Config,
@@ -26,6 +27,7 @@ pub fn look(
         Queue::List {
             dead,
             finished,
+            which,
             limit,
             json,
         } => {
@@ -34,7 +36,8 @@ pub fn look(
                 (_, true) => Listed::Finished,
                 _ => Listed::Waiting,
             };
-            let entries = viewer.read(|db| operator::list(db, listed, *limit))?;
+            let entries =
+                viewer.read(|db| operator::list(db, listed, &shift::filter(which, now), *limit))?;
             Ok(if *json {
                 entries
                     .iter()
@@ -43,50 +46,36 @@ pub fn look(
                 list(&entries, *limit, now, out)
             })
         }
-        Queue::Show { id } => match viewer.read(|db| operator::show(db, *id))? {
-            Some((entry, attempts)) => Ok(show(&entry, &attempts, config, out)),
+        Queue::Show { id, json } => match viewer.read(|db| operator::show(db, *id))? {
+            Some((entry, attempts)) => {
+                let members = viewer.read(|db| operator::members(db, *id))?;
+                Ok(if *json {
+                    let tries: Vec<_> = attempts.iter().map(try_json).collect();
+                    let inside: Vec<_> = members.iter().map(to_json).collect();
+                    let mut whole = to_json(&entry);
+                    if let Some(object) = whole.as_object_mut() {
+                        object.insert("tries".to_owned(), tries.into());
+                        object.insert("members".to_owned(), inside.into());
+                    }
+                    writeln!(out, "{whole}")
+                } else {
+                    show(&entry, &attempts, config, out).and_then(|()| show_members(&members, out))
+                })
+            }
             None => Err(Failure::Usage(format!(
                 "there is no row {id} in the outbox"
             ))),
         },
-        Queue::Retry { .. } | Queue::Discard { .. } | Queue::Add(_) => Ok(Ok(())),
+        Queue::Retry(_) | Queue::Discard(_) | Queue::Add(_) => Ok(Ok(())),
     }
 }
 
-/// Retries or discards each row, and says for each what became of it.
-pub async fn shift(
-    command: &Queue,
-    config: &Config,
+pub(super) fn list(
+    entries: &[Entry],
+    limit: u32,
     now: Timestamp,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, Failure> {
-    type Move = fn(&shared::store::Db, i64, Timestamp) -> Result<Moved, shared::store::StoreError>;
-    let (ids, shift, done): (_, Move, _) = match command {
-        Queue::Retry { ids } => (ids.clone(), operator::requeue, "will be sent again"),
-        Queue::Discard { ids } => (ids.clone(), operator::discard, "discarded"),
-        Queue::List { .. } | Queue::Show { .. } | Queue::Add(_) => return Ok(Ok(())),
-    };
-    let store = Store::open_existing(&config.state_path)?;
-    let mut refused = Vec::new();
-    for id in ids {
-        match store.write(move |db| shift(db, id, now)).await? {
-            Moved::Done => {
-                if let Err(error) = writeln!(out, "row {id}: {done}") {
-                    return Ok(Err(error));
-                }
-            }
-            Moved::Unknown => refused.push(format!("row {id}: there is none")),
-            Moved::Not(state) => refused.push(format!("row {id}: it is {state}")),
-        }
-    }
-    doorbell::ring(&beside(&config.state_path, ".bell"));
-    match refused.as_slice() {
-        [] => Ok(Ok(())),
-        some => Err(Failure::Usage(format!("not done for {}", some.join("; ")))),
-    }
-}
-
-fn list(entries: &[Entry], limit: u32, now: Timestamp, out: &mut dyn Write) -> io::Result<()> {
+) -> io::Result<()> {
     if entries.is_empty() {
         return writeln!(out, "no such rows");
     }
@@ -167,13 +156,28 @@ fn show(
     Ok(())
 }
 
-fn title(content: &Content) -> String {
+pub(super) fn title(content: &Content) -> String {
     match content {
         Content::Alert(alert) => one_line(&alert.title),
         Content::Raw { text, body } => one_line(text.as_deref().unwrap_or(body)),
         Content::Digest(alerts) => format!("{} alerts", alerts.len()),
         Content::Unreadable(why) => one_line(why),
     }
+}
+
+fn show_members(members: &[Entry], out: &mut dyn Write) -> io::Result<()> {
+    members.iter().try_for_each(|member| {
+        let text = shorten(&title(&member.content), TITLE);
+        writeln!(out, "holds    row {}: {text}", member.id)
+    })
+}
+
+fn try_json(attempt: &Attempt) -> serde_json::Value {
+    json!({
+        "n": attempt.n, "started_at": attempt.started_at.unix_seconds(),
+        "ended_at": attempt.ended_at.map(Timestamp::unix_seconds),
+        "outcome": attempt.outcome, "detail": attempt.detail,
+    })
 }
 
 fn to_json(entry: &Entry) -> serde_json::Value {

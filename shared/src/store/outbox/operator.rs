@@ -31,6 +31,36 @@ pub enum Listed {
     Finished,
 }
 
+/// Which of them: what is not said does not matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    pub channel: Option<String>,
+    pub chat: Option<String>,
+    pub priority: Option<Priority>,
+    /// Owed since before then.
+    pub before: Option<Timestamp>,
+}
+
+impl Filter {
+    fn takes(&self, entry: &Entry) -> bool {
+        let is = |wanted: &Option<String>, found: &String| {
+            wanted.as_ref().is_none_or(|wanted| wanted == found)
+        };
+        is(&self.channel, &entry.destination.channel)
+            && is(&self.chat, &entry.destination.chat_id)
+            && self.priority.is_none_or(|wanted| wanted == entry.priority)
+            && self.before.is_none_or(|before| entry.created_at < before)
+    }
+}
+
+/// A state from which a person moves rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Movable {
+    Ready,
+    Dead,
+    Expired,
+}
+
 const COLUMNS: &str = "id,state,kind,priority,channel,chat_id,payload,attempts,created_at,due_at,last_error,message_id";
 
 /// Each state by its name, or its partial index does not serve.
@@ -46,7 +76,12 @@ id IN(SELECT id FROM (
  ORDER BY priority,id";
 
 /// At most `limit` rows.
-pub fn list(db: &Db, listed: Listed, limit: u32) -> Result<Vec<Entry>, StoreError> {
+pub fn list(
+    db: &Db,
+    listed: Listed,
+    wanted: &Filter,
+    limit: u32,
+) -> Result<Vec<Entry>, StoreError> {
     let filter = match listed {
         Listed::Waiting => WAITING,
         Listed::Dead => "state='dead' ORDER BY id",
@@ -56,7 +91,54 @@ pub fn list(db: &Db, listed: Listed, limit: u32) -> Result<Vec<Entry>, StoreErro
     };
     let statement = format!("SELECT {COLUMNS} FROM outbox WHERE {filter} LIMIT :limit");
     let mut statement = db.prepare(&statement)?;
-    let mut rows = statement.query(named_params! {":limit": limit})?;
+    // All of them are looked at when not every one is wanted.
+    let most = if *wanted == Filter::default() {
+        limit
+    } else {
+        u32::MAX
+    };
+    let mut rows = statement.query(named_params! {":limit": most})?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let entry = entry(row)?;
+        if wanted.takes(&entry) {
+            found.push(entry);
+        }
+        if u32::try_from(found.len()).is_ok_and(|count| count >= limit) {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Every row in one of these states that is wanted, in their order.
+pub fn select(db: &Db, states: &[Movable], wanted: &Filter) -> Result<Vec<Entry>, StoreError> {
+    let mut found = Vec::new();
+    for state in states {
+        // In these words, or no partial index serves.
+        let state = match state {
+            Movable::Ready => "state='ready' AND kind<>'digest'",
+            Movable::Dead => "state='dead'",
+            Movable::Expired => "state='expired'",
+        };
+        let mut statement = db.prepare(&format!("SELECT {COLUMNS} FROM outbox WHERE {state}"))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let entry = entry(row)?;
+            if wanted.takes(&entry) {
+                found.push(entry);
+            }
+        }
+    }
+    found.sort_by_key(|entry| entry.id);
+    Ok(found)
+}
+
+/// What is in a digest.
+pub fn members(db: &Db, digest: i64) -> Result<Vec<Entry>, StoreError> {
+    let statement = format!("SELECT {COLUMNS} FROM outbox WHERE parent_id=:digest ORDER BY id");
+    let mut statement = db.prepare(&statement)?;
+    let mut rows = statement.query(named_params! {":digest": digest})?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         found.push(entry(row)?);
