@@ -281,11 +281,12 @@ const GROWING: [&str; 10] = [
 ];
 
 /// Walking one of these is no scan: each holds only what waits, is under way, or is due.
-const SMALL: [&str; 7] = [
+const SMALL: [&str; 8] = [
     "outbox_ready",
     "outbox_due",
     "outbox_leased",
     "outbox_dead",
+    "outbox_expired",
     "item_pending",
     "attempt_open",
     "edit_untold",

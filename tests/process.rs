@@ -3,6 +3,8 @@
 
 #[path = "process/beginning.rs"]
 mod beginning;
+#[path = "process/broadcast.rs"]
+mod broadcast;
 #[path = "process/disk.rs"]
 mod disk;
 #[path = "process/faults.rs"]

@@ -16,6 +16,8 @@ mod hanging;
 mod killed;
 #[path = "telegram/life.rs"]
 mod life;
+#[path = "telegram/long_outage.rs"]
+mod long_outage;
 #[path = "telegram/outages.rs"]
 mod outages;
 

@@ -15,7 +15,7 @@ use shared::platform::exit::{self, Exit};
 use shared::platform::term::Style;
 use shared::store::Store;
 use std::future::Future;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// What comes from outside.
 pub struct World {
@@ -48,20 +48,7 @@ pub async fn execute(
             return drain(config, options, world, stop).await;
         }
         Command::Status { json } => operate::status::run(&load(Program::Sender)?, json, now, out)?,
-        Command::Queue(queue @ (Queue::List { .. } | Queue::Show { .. })) => {
-            operate::queue::look(&queue, &load(Program::Sender)?, now, out)?
-        }
-        Command::Queue(Queue::Add(add)) => {
-            operate::add::run(add, &load(Program::Sender)?, &world, out).await?
-        }
-        Command::Queue(Queue::Retry(options)) => {
-            let config = load(Program::Sender)?;
-            operate::shift::run(options, Move::Retry, &config, &world, out).await?
-        }
-        Command::Queue(Queue::Discard(options)) => {
-            let config = load(Program::Sender)?;
-            operate::shift::run(options, Move::Discard, &config, &world, out).await?
-        }
+        Command::Queue(command) => queue(command, &load(Program::Sender)?, &world, out).await?,
         Command::Silence(silence) => {
             operate::silence::run(silence, &load(Program::Sender)?, now, out).await?
         }
@@ -104,6 +91,26 @@ pub async fn execute(
     };
     exit::after_printing(printed)
         .map_err(|error| Failure::Unexpected(format!("cannot write to standard output: {error}")))
+}
+
+async fn queue(
+    command: Queue,
+    config: &Config,
+    world: &World,
+    out: &mut dyn Write,
+) -> Result<io::Result<()>, Failure> {
+    match command {
+        look @ (Queue::List { .. } | Queue::Show { .. }) => {
+            operate::queue::look(&look, config, world.clock.now(), out)
+        }
+        Queue::Add(add) => operate::add::run(add, config, world, out).await,
+        Queue::Retry(options) => {
+            operate::shift::run(options, Move::Retry, config, world, out).await
+        }
+        Queue::Discard(options) => {
+            operate::shift::run(options, Move::Discard, config, world, out).await
+        }
+    }
 }
 
 async fn drain(

@@ -202,7 +202,7 @@ impl Runway {
         );
         let notices = self.notices(&lease.held().destination);
         let settled = outbox::settle(db, lease, &settlement, notices.as_ref(), answered)?;
-        self.adjust_gates(db, &lease.held().destination, outcome, trace)?;
+        self.adjust_gates(db, lease.held(), outcome, trace)?;
         log(lease, &settlement, settled, answered);
         let death = match settlement {
             Settlement::Bury(reason, fault) if settled != Settled::Moved => {
@@ -246,17 +246,18 @@ impl Runway {
     fn adjust_gates(
         &self,
         db: &Db,
-        to: &Destination,
+        held: &Delivery,
         outcome: &Outcome,
         trace: &Trace,
     ) -> Result<(), StoreError> {
+        let to = &held.destination;
         if let Some(new) = &trace.renamed {
             self.rename(db, to, new)?;
         }
         let written = self.steady.in_file(db, trace.written)?;
         let answered = self.steady.in_file(db, trace.answered)?;
         let (keys, fault) = (self.channels.keys(to), fault_of(outcome));
-        let was_opened = Cell::new(false);
+        let closed_since = Cell::new(None);
         gate::adjust(db, &keys, &|gates| {
             if let Some(limits) = self.channels.limits(to) {
                 limits.answered(gates, written, answered);
@@ -270,7 +271,7 @@ impl Runway {
                 Some(fault) => {
                     let chance = trace.chance;
                     hold::refused(gates, &keys, fault, &mut evidence, answered, chance);
-                    was_opened.set(hold::is_first(gates, fault));
+                    closed_since.set(hold::closed_since(gates, fault, answered));
                 }
             }
         })?;
@@ -279,8 +280,10 @@ impl Runway {
             let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
             shares.note(name, is_refused, answered);
         }
-        let told = fault.filter(|_| was_opened.get());
-        let told = told.and_then(|fault| notice::closed(to, fault, &self.channels, answered));
+        // Of a broadcast the deaths are told, together, and not each chat that has left.
+        let told = fault.filter(|_| !policy::settle::is_broadcast(held));
+        let told = told.zip(closed_since.get());
+        let told = told.and_then(|(fault, since)| notice::closed(to, fault, &self.channels, since));
         if let Some(told) = told {
             outbox::notify(db, &told, answered)?;
         }

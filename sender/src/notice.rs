@@ -49,13 +49,13 @@ pub(crate) fn unknown_channel(
     })
 }
 
-/// A gate was closed by a refusal that a person must look into: the chat's, or the whole bot's. Told
-/// once a day for each; `None` when there is no other channel to tell it on.
+/// A gate is closed, since then, by a refusal that a person must look into: the chat's, or the whole
+/// bot's. Told once for each that closes on a day; `None` when there is no other channel to tell it on.
 pub(crate) fn closed(
     to: &Destination,
     fault: &Fault,
     channels: &Channels,
-    now: Timestamp,
+    since: Timestamp,
 ) -> Option<Notice> {
     let (whom, about) = match fault.hold? {
         Hold::Suspended => (format!("the chat {to}"), to.to_string()),
@@ -65,7 +65,7 @@ pub(crate) fn closed(
         ),
         Hold::RateLimited | Hold::Down => return None,
     };
-    let day = day(now);
+    let day = day(since);
     let title = format!("Nothing gets through to {}: it is refused", one_line(&whom));
     let summary = format!(
         "{}. Its alerts wait and are sent when it is accepted again; it is tried now and then.",

@@ -45,6 +45,7 @@ CREATE TABLE outbox(
   priority     INTEGER NOT NULL DEFAULT 2 CHECK(priority BETWEEN 0 AND 3), -- 0 critical, 1 high, 2 normal, 3 low
   state        TEXT NOT NULL DEFAULT 'ready' CHECK(state IN('ready','leased','folded','moved','sent','dead','expired','cancelled')),
   attempts     INTEGER NOT NULL DEFAULT 0,     -- only ever grows: it numbers the attempt rows
+  single       INTEGER NOT NULL DEFAULT 0,     -- 1: in no digest any more: a copy may have arrived, or it was in one that was refused; 2 more while it is leased
   not_before   REAL NOT NULL DEFAULT 0,        -- intent: delayed delivery; healing leaves it alone
   next_attempt REAL NOT NULL DEFAULT 0,        -- backoff
   due_at       REAL GENERATED ALWAYS AS (max(not_before,next_attempt)) VIRTUAL,
@@ -88,9 +89,9 @@ CREATE TABLE outbox(
 CREATE INDEX outbox_ready    ON outbox(channel, chat_id, priority, id, due_at) WHERE state='ready';
 -- What may be folded into a digest, and what goes out by itself.
 CREATE INDEX outbox_foldable ON outbox(channel, chat_id, priority, id, due_at)
-  WHERE state='ready' AND kind='alert' AND priority>0 AND attempts=0 AND released_from IS NULL;
+  WHERE state='ready' AND kind='alert' AND priority>0 AND single=0;
 CREATE INDEX outbox_single   ON outbox(channel, chat_id, priority, id, due_at)
-  WHERE state='ready' AND (kind<>'alert' OR priority=0 OR attempts>0 OR released_from IS NOT NULL);
+  WHERE state='ready' AND (kind<>'alert' OR priority=0 OR single>0);
 CREATE INDEX outbox_due      ON outbox(due_at)    WHERE state='ready';
 CREATE INDEX outbox_fallback ON outbox(fallback_at) WHERE state='ready' AND fallback_at IS NOT NULL;
 CREATE INDEX outbox_silenced ON outbox(silenced_by) WHERE state='ready' AND silenced_by IS NOT NULL;

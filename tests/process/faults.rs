@@ -72,7 +72,7 @@ fn a_wrong_command_line_ends_with_2() {
         (
             Program::Sender,
             &["queue", "retry", "x"],
-            "error: invalid value 'x' for '<ID>...': invalid digit found in string",
+            "error: invalid value 'x' for '[ID]...': invalid digit found in string",
         ),
         (
             Program::Ingest,

@@ -21,7 +21,7 @@ fn left(room: &Room) -> f64 {
 }
 
 /// The clock is turned and the sender, which lives, notices.
-fn turn(room: &Room, to: Timestamp) {
+pub fn turn(room: &Room, to: Timestamp) {
     let clock = &room.world.clock;
     let by = to.unix_millis() - clock.now().unix_millis();
     let stepped = || {

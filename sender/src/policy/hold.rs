@@ -224,13 +224,13 @@ fn down(bot: &mut Gate, fault: &Fault, now: Timestamp, chance: f64) {
     }
 }
 
-/// Whether this refusal is the one that closed its gate: a person is told of that, not of each
-/// probe that fails.
-pub fn is_first(gates: &Gates, fault: &Fault) -> bool {
-    match fault.hold {
-        Some(Hold::Suspended) => gates.chat.strikes == 1,
-        Some(Hold::Stopped) => gates.bot.strikes == 1,
-        Some(Hold::RateLimited | Hold::Down) | None => false,
+/// Since when what `fault` speaks of is closed, when a person must see to that: of a chat at each refusal,
+/// of a bot at the first.
+pub fn closed_since(gates: &Gates, fault: &Fault, now: Timestamp) -> Option<Timestamp> {
+    match fault.hold? {
+        Hold::Suspended => gates.chat.refused_since,
+        Hold::Stopped => (gates.bot.strikes == 1).then_some(now),
+        Hold::RateLimited | Hold::Down => None,
     }
 }
 

@@ -65,7 +65,7 @@ pub fn decide(
 }
 
 /// What was written to many at low priority is not worth a week of probes for each who has left.
-fn is_broadcast(delivery: &Delivery) -> bool {
+pub fn is_broadcast(delivery: &Delivery) -> bool {
     delivery.kind == DeliveryKind::Raw && delivery.priority == Priority::Low
 }
 

@@ -17,7 +17,10 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Book {
     token: String,
-    pub(super) clock: Clock,
+    clock: Clock,
+    /// The wall clock and the steady one, when this began: the other side has a clock of its own, which
+    /// nobody sets.
+    began: (Timestamp, Duration),
     tell: Option<fn(&Asked)>,
     pub(super) chats: Chats,
     pub(super) meter: Meter,
@@ -41,6 +44,7 @@ impl Book {
     pub(super) fn new(options: Options) -> Self {
         Self {
             token: options.token,
+            began: (options.clock.now(), options.clock.steady()),
             clock: options.clock,
             tell: options.tell,
             chats: Chats::new(options.chats),
@@ -52,9 +56,14 @@ impl Book {
         }
     }
 
+    pub(super) fn now(&self) -> Timestamp {
+        let (at, steady) = self.began;
+        at + self.clock.steady().saturating_sub(steady)
+    }
+
     /// Answers a request and writes it down.
     pub(super) fn ask(&mut self, request: &Request) -> Reply {
-        let now = self.clock.now();
+        let now = self.now();
         let mut asked = Asked {
             at: now,
             verb: request.method.clone(),
@@ -93,7 +102,7 @@ impl Book {
 
     /// The client of that request, counted from 1, is gone.
     pub(super) fn hung_up(&mut self, number: usize) {
-        let now = self.clock.now();
+        let now = self.now();
         if let Some(asked) = self.record.requests.get_mut(number) {
             asked.over_at = asked.over_at.min(Some(now)).or(Some(now));
         }

@@ -204,7 +204,7 @@ impl Telegram {
     /// The requests whose clients wait for an answer at this moment.
     pub fn open_requests(&self) -> Vec<Asked> {
         let book = self.book();
-        let now = book.clock.now();
+        let now = book.now();
         let open = book.record.requests.iter();
         open.filter(|asked| asked.is_open(now)).cloned().collect()
     }

@@ -218,17 +218,17 @@ fn failures_that_pass_do_not_count_as_refusals_that_a_person_must_see() {
     let mut refuse = |hold, second| {
         let (told, now) = (fault(hold, None), NOW + Duration::from_secs(second));
         refuse_a(&mut gates, &told, now);
-        (is_first(&gates, &told), gates.clone(), now)
+        (closed_since(&gates, &told, now), gates.clone(), now)
     };
     for second in [0, 100, 200] {
-        refuse(Hold::RateLimited, second);
-        refuse(Hold::Down, second);
+        assert_eq!(refuse(Hold::RateLimited, second).0, None);
+        assert_eq!(refuse(Hold::Down, second).0, None);
     }
-    let (is_first, gates, now) = refuse(Hold::Suspended, 300);
-    assert!(is_first);
+    let (since, gates, now) = refuse(Hold::Suspended, 300);
+    assert_eq!(since, Some(now));
     assert_eq!(gates.chat.blocked_until.since(now).as_secs(), 600);
-    let (is_first, gates, now) = refuse(Hold::Stopped, 300);
-    assert!(is_first);
+    let (since, gates, now) = refuse(Hold::Stopped, 300);
+    assert_eq!(since, Some(now));
     assert_eq!(gates.bot.blocked_until.since(now).as_secs(), 60);
 }
 

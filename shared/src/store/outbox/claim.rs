@@ -36,13 +36,13 @@ const NEXT_TIME: &str =
 
 const NEXT_SINGLE_TIME: &str = "\
 SELECT min(due_at) FROM outbox
- WHERE state='ready' AND (kind<>'alert' OR priority=0 OR attempts>0 OR released_from IS NOT NULL)
+ WHERE state='ready' AND (kind<>'alert' OR priority=0 OR single>0)
    AND channel=:channel AND chat_id=:chat";
 
 /// Of what is never folded; in these words, or the partial index does not serve.
 const NEXT_SINGLE: &str = "\
 SELECT id,priority,max(created_at,not_before) FROM outbox
- WHERE state='ready' AND (kind<>'alert' OR priority=0 OR attempts>0 OR released_from IS NOT NULL)
+ WHERE state='ready' AND (kind<>'alert' OR priority=0 OR single>0)
    AND channel=:channel AND chat_id=:chat AND due_at<=:now
  ORDER BY priority,id LIMIT 1";
 
@@ -50,7 +50,7 @@ SELECT id,priority,max(created_at,not_before) FROM outbox
 const AGES: Duration = Duration::from_mins(15);
 
 const LEASE: &str = "\
-UPDATE outbox SET state='leased',lease_epoch=:epoch,attempts=attempts+1,updated_at=:now
+UPDATE outbox SET state='leased',lease_epoch=:epoch,attempts=attempts+1,single=single|2,updated_at=:now
  WHERE id=:id AND state='ready' AND (SELECT epoch FROM sender_lease WHERE one=1)=:epoch
 RETURNING attempts";
 

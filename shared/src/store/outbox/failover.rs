@@ -26,12 +26,12 @@ SELECT DISTINCT channel,chat_id FROM outbox INDEXED BY outbox_fallback
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Only what was tried, unless nothing passes to this place: what merely waits for its turn does so
+/// Only what was tried, by itself or in a digest, unless nothing passes to this place: what merely waits for its turn does so
 /// after a sender that was away, too.
 const LATE: &str = "\
 SELECT id,kind,fallback_channel FROM outbox INDEXED BY outbox_fallback
  WHERE state='ready' AND fallback_at IS NOT NULL AND fallback_at<=:now AND not_before<=:now
-   AND channel=:channel AND chat_id=:chat AND (:closed OR attempts>0) LIMIT :limit";
+   AND channel=:channel AND chat_id=:chat AND (:closed OR attempts>0 OR released_from IS NOT NULL) LIMIT :limit";
 
 /// As old as it was: nobody waited less for it.
 const COPY: &str = "\
@@ -75,7 +75,7 @@ pub fn fail_over(
         .collect::<rusqlite::Result<_>>()?;
     for (id, kind, fallback) in &late {
         if kind == "digest" {
-            fold::dissolve(db, *id, now)?;
+            fold::dissolve(db, *id, false, now)?;
         } else if !hand_over(db, *id, now)? {
             tracing::error!(
                 row = id,

@@ -11,10 +11,10 @@ use serde_json::json;
 /// More than three digests of ninety alerts are never made at once.
 const AT_ONCE: i64 = 300;
 
-/// These words, or the partial index does not serve: an alert that nobody has tried to send, that is
-/// not critical and that was in no digest before.
+/// These words, or the partial index does not serve: an alert that is not critical, of which no copy may
+/// have arrived, and that was in no digest which was refused.
 const FOLDABLE: &str = "\
-state='ready' AND kind='alert' AND priority>0 AND attempts=0 AND released_from IS NULL
+state='ready' AND kind='alert' AND priority>0 AND single=0
    AND channel=:channel AND chat_id=:chat AND due_at<=:now";
 
 /// Whether alerts for `to` are folded now, or wait for that.
@@ -127,7 +127,7 @@ VALUES(:key,'digest',:channel,:chat,:payload,:priority,0,:created,
 
 const FOLD: &str = "\
 UPDATE outbox SET state='folded',parent_id=:digest,updated_at=:now
- WHERE id=:id AND state='ready' AND attempts=0";
+ WHERE id=:id AND state='ready' AND single=0";
 
 fn digest(db: &Db, to: &Destination, members: &[Member], now: Timestamp) -> Result<(), StoreError> {
     let (Some(first), Some(last)) = (members.first(), members.last()) else {
@@ -139,7 +139,7 @@ fn digest(db: &Db, to: &Destination, members: &[Member], now: Timestamp) -> Resu
     let fallback = members.iter().filter_map(|member| member.fallback_at);
     let digest: i64 = db.prepare_cached(DIGEST)?.query_row(
         named_params! {
-            ":key": format!("d:{}:{}:{count}", first.id, last.id),
+            ":key": key(db, &format!("d:{}:{}:{count}:", first.id, last.id))?,
             ":channel": to.channel, ":chat": to.chat_id,
             ":payload": json!({"title": format!("{count} alerts"), "rows": ids}).to_string(),
             ":priority": first.priority, ":created": created.fold(f64::MAX, f64::min),
@@ -156,6 +156,15 @@ fn digest(db: &Db, to: &Destination, members: &[Member], now: Timestamp) -> Resu
         }
     }
     Ok(())
+}
+
+/// The same alerts may be folded again, when a digest was dissolved that nobody can have got.
+fn key(db: &Db, name: &str) -> Result<String, StoreError> {
+    const BEFORE: &str =
+        "SELECT count(*) FROM outbox WHERE idempotency_key>=:name AND idempotency_key<:name||'~'";
+    let mut statement = db.prepare_cached(BEFORE)?;
+    let before: i64 = statement.query_row(named_params! {":name": name}, |row| row.get(0))?;
+    Ok(format!("{name}{before}"))
 }
 
 /// What is told in one message, in the order in which it was folded.
@@ -181,15 +190,24 @@ pub(super) fn members(db: &Db, digest: i64) -> Result<Content, StoreError> {
 }
 
 const RELEASE: &str = "\
-UPDATE outbox SET state='ready',parent_id=NULL,released_from=:digest,updated_at=:now
+UPDATE outbox SET state='ready',parent_id=NULL,released_from=:digest,updated_at=:now,
+       single=max(single,:refused,(SELECT single FROM outbox WHERE id=:digest))
  WHERE parent_id=:digest AND state='folded'";
 
-/// A digest that is given up is cancelled, and what was in it goes out by itself.
-pub(super) fn dissolve(db: &Db, digest: i64, now: Timestamp) -> Result<(), StoreError> {
+/// A digest that is given up is cancelled. What was in it goes out by itself, when it was refused or
+/// may have arrived; else it may be folded again.
+pub(super) fn dissolve(
+    db: &Db,
+    digest: i64,
+    was_refused: bool,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     const CANCEL: &str = "UPDATE outbox SET state='cancelled',updated_at=:now WHERE id=:digest";
-    for statement in [RELEASE, CANCEL] {
-        db.prepare_cached(statement)?
-            .execute(named_params! {":digest": digest, ":now": now.unix_seconds()})?;
-    }
+    let seconds = now.unix_seconds();
+    db.prepare_cached(RELEASE)?.execute(named_params! {
+        ":digest": digest, ":refused": was_refused, ":now": seconds,
+    })?;
+    db.prepare_cached(CANCEL)?
+        .execute(named_params! {":digest": digest, ":now": seconds})?;
     Ok(())
 }

@@ -119,7 +119,7 @@ pub fn select(db: &Db, states: &[Movable], wanted: &Filter) -> Result<Vec<Entry>
         let state = match state {
             Movable::Ready => "state='ready' AND kind<>'digest'",
             Movable::Dead => "state='dead'",
-            Movable::Expired => "state='expired'",
+            Movable::Expired => "state='expired' ORDER BY id",
         };
         let mut statement = db.prepare(&format!("SELECT {COLUMNS} FROM outbox WHERE {state}"))?;
         let mut rows = statement.query([])?;

@@ -26,7 +26,7 @@ const UNDER_WAY: &str = "\
 SELECT DISTINCT channel,chat_id FROM outbox
  WHERE id IN(SELECT outbox_id FROM attempt WHERE ended_at IS NULL)";
 const RECOVER: &str = "\
-UPDATE outbox SET state='ready',lease_epoch=NULL,updated_at=:now
+UPDATE outbox SET state='ready',lease_epoch=NULL,single=1,updated_at=:now
  WHERE state='leased' AND lease_epoch<>:epoch";
 
 /// What a new sender found.

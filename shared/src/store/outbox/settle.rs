@@ -29,17 +29,17 @@ UPDATE outbox SET state='sent',lease_epoch=NULL,rest=NULL,last_error=NULL,update
 
 /// What is left goes on at once, as soon as the limits let it.
 const BEGUN: &str = "\
-UPDATE outbox SET state='ready',lease_epoch=NULL,rest=:rest,last_error=NULL,next_attempt=0,updated_at=:now,
+UPDATE outbox SET state='ready',lease_epoch=NULL,rest=:rest,single=1,last_error=NULL,next_attempt=0,updated_at=:now,
        failures=0,failing_at=NULL,failed_for=0,
        message_id=coalesce(message_id||',','')||:message
  WHERE id=:id AND state='leased' AND lease_epoch=:epoch AND attempts=:n";
 
 const WAITS: &str = "\
-UPDATE outbox SET state='ready',lease_epoch=NULL,next_attempt=:at,last_error=coalesce(:error,last_error),updated_at=:now
+UPDATE outbox SET state='ready',lease_epoch=NULL,next_attempt=:at,single=max(:maybe,single&1),last_error=coalesce(:error,last_error),updated_at=:now
  WHERE id=:id AND state='leased' AND lease_epoch=:epoch AND attempts=:n";
 
 const DEAD: &str = "\
-UPDATE outbox SET state='dead',lease_epoch=NULL,last_error=:error,told_at=:now,told_by=:notice,updated_at=:now
+UPDATE outbox SET state='dead',lease_epoch=NULL,single=1,last_error=:error,told_at=:now,told_by=:notice,updated_at=:now
  WHERE id=:id AND state='leased' AND lease_epoch=:epoch AND attempts=:n";
 
 /// The row is ours, so the word on its attempt is ours too, whatever somebody did to it meanwhile.
@@ -78,14 +78,14 @@ pub fn settle(
         Settlement::Continue(receipt, rest) => arrived(db, of(lease), receipt, rest, now),
         Settlement::RetryAt(at, fault) => {
             let error = Some(fault.detail.as_str());
-            wait(db, lease, *at, error, now)?;
+            wait(db, lease, *at, error, fault.maybe_delivered, now)?;
             count(db, lease.held(), fault, now)?;
             end_attempt(db, of(lease), outcome_of(fault), Some(fault), now)?;
             unmark(db, lease, fault.maybe_delivered)?;
             Ok(Settled::Waits)
         }
         Settlement::Release => {
-            wait(db, lease, Timestamp::EPOCH, None, now)?;
+            wait(db, lease, Timestamp::EPOCH, None, false, now)?;
             end_attempt(db, of(lease), "released", None, now)?;
             unmark(db, lease, false)?;
             Ok(Settled::Waits)
@@ -149,9 +149,11 @@ fn wait(
     lease: &Lease<Delivery>,
     at: Timestamp,
     error: Option<&str>,
+    maybe_delivered: bool,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let changed = db.prepare_cached(WAITS)?.execute(named_params! {
+        ":maybe": maybe_delivered,
         ":at": at.unix_seconds(), ":error": error, ":now": now.unix_seconds(),
         ":id": lease.held().id, ":epoch": lease.epoch(), ":n": lease.attempt(),
     })?;
@@ -172,7 +174,14 @@ fn bury(
     }
     // While another channel has not tried, nothing is dead.
     if has_fallback(db, delivery.id)? {
-        wait(db, lease, Timestamp::EPOCH, Some(reason), now)?;
+        wait(
+            db,
+            lease,
+            Timestamp::EPOCH,
+            Some(reason),
+            fault.maybe_delivered,
+            now,
+        )?;
         end_attempt(db, of(lease), outcome_of(fault), Some(fault), now)?;
         unmark(db, lease, fault.maybe_delivered)?;
         return Ok(if failover::hand_over(db, delivery.id, now)? {
@@ -226,10 +235,17 @@ fn release(
     fault: &Fault,
     now: Timestamp,
 ) -> Result<Settled, StoreError> {
-    wait(db, lease, Timestamp::EPOCH, Some(reason), now)?;
+    wait(
+        db,
+        lease,
+        Timestamp::EPOCH,
+        Some(reason),
+        fault.maybe_delivered,
+        now,
+    )?;
     end_attempt(db, of(lease), outcome_of(fault), Some(fault), now)?;
     unmark(db, lease, fault.maybe_delivered)?;
-    fold::dissolve(db, lease.held().id, now)?;
+    fold::dissolve(db, lease.held().id, true, now)?;
     Ok(Settled::Waits)
 }
 
@@ -274,7 +290,7 @@ pub fn bury_behind(
         )?
         .collect::<rusqlite::Result<_>>()?;
     for digest in digests {
-        fold::dissolve(db, digest, now)?;
+        fold::dissolve(db, digest, true, now)?;
     }
     let rows: Vec<i64> = db
         .prepare_cached(OLD)?
