@@ -50,7 +50,6 @@ fn chats(place: &Place) -> PathBuf {
     file
 }
 
-#[test]
 /// One each three seconds.
 fn add_graves(place: &Place) {
     for number in 0..CRITICAL {
@@ -61,6 +60,7 @@ fn add_graves(place: &Place) {
     }
 }
 
+#[test]
 fn a_broadcast_to_5000_chats_keeps_the_rate_gives_way_and_is_said_once() {
     if !long() {
         tell("SKIPPED: 5,000 chats at 25 a second take four minutes; scripts/prove broadcast");
