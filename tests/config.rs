@@ -164,7 +164,9 @@ fn the_example_is_taken_with_every_commented_key_too() {
         })
         .collect();
     let directory = tempfile::tempdir().unwrap();
-    write_secret(&directory.path().join("cloud-key"), "key");
+    for name in ["cloud-key", "github-secret"] {
+        write_secret(&directory.path().join(name), "key");
+    }
     let around = Surroundings {
         directory: directory.path(),
         // Which does not look for the file with the bot's token.

@@ -15,6 +15,10 @@ mod tests {
     const SENDER: &str = "watchalert-sender.service";
     const WARM: &str = "watchalert-warm.service";
     const TIMER: &str = "watchalert-ingest.timer";
+    const LISTEN: &str = "watchalert-listen.service";
+    const SOCKET: &str = "watchalert-listen.socket";
+    const PATH: &str = "watchalert-ingest.path";
+    const ALL: [&str; 7] = [INGEST, WARM, SENDER, TIMER, LISTEN, SOCKET, PATH];
 
     /// `[ingest] deadline` by default: what a tick allows itself.
     const TICK_DEADLINE: Duration = Duration::from_secs(100);
@@ -40,6 +44,7 @@ mod tests {
             (INGEST, "cloud-key:"),
             (WARM, "cloud-key:"),
             (SENDER, "telegram-token:"),
+            (LISTEN, "github-secret:"),
         ];
         for (unit, secret) in secrets {
             assert!(setting(&units.text(unit), "LoadCredential").starts_with(secret));
@@ -59,7 +64,7 @@ mod tests {
         let Some(units) = Units::as_installed(str::to_owned) else {
             return;
         };
-        for unit in [INGEST, WARM, SENDER] {
+        for unit in [INGEST, WARM, SENDER, LISTEN] {
             let report = units.exposure(unit);
             assert!(report.status.success(), "{}", text_of(&report));
         }
@@ -136,6 +141,24 @@ mod tests {
     }
 
     #[test]
+    fn the_receiver_listens_where_the_configuration_says_and_its_socket_outlives_it() {
+        let listen = shared::config::Listen::default();
+        let socket = read(SOCKET);
+        assert_eq!(setting(&socket, "ListenStream"), listen.address.to_string());
+        assert!(setting(&read(LISTEN), "Requires").contains(SOCKET));
+        let files: usize = setting(&read(LISTEN), "LimitNOFILE").parse().unwrap();
+        assert!(files > 2 * listen.connections);
+    }
+
+    #[test]
+    fn a_tick_that_is_asked_for_is_the_timers() {
+        let path = read(PATH);
+        assert_eq!(setting(&path, "Unit"), INGEST);
+        let wanted = setting(&path, "PathChanged");
+        assert_eq!(wanted, "/var/lib/watchalert/state.db.tick-wanted");
+    }
+
+    #[test]
     fn a_second_tick_is_no_failure() {
         assert_eq!(
             setting(&read(INGEST), "SuccessExitStatus"),
@@ -174,7 +197,7 @@ mod tests {
                 .prefix("watchalert-units")
                 .tempdir()
                 .unwrap();
-            for unit in [INGEST, WARM, SENDER, TIMER] {
+            for unit in ALL {
                 let text = change(&read(unit));
                 let text = text.replace("/usr/bin/watchalert-", "/bin/echo watchalert-");
                 fs::write(directory.path().join(unit), text).unwrap();
@@ -193,7 +216,7 @@ mod tests {
             let verdict = Command::new("systemd-analyze")
                 .env("SYSTEMD_UNIT_PATH", format!("{}:", here.display()))
                 .args(["verify", "--man=no"])
-                .args([INGEST, WARM, SENDER, TIMER].map(|unit| here.join(unit)))
+                .args(ALL.map(|unit| here.join(unit)))
                 .output()
                 .unwrap();
             let said = text_of(&verdict);

@@ -110,6 +110,11 @@ block to paste is printed.")]
         #[arg(long)]
         json: bool,
     },
+    /// Receive webhooks until stopped (what watchalert-listen.service runs)
+    #[command(
+        after_help = "Posts go to /hook/NAME of [listen] address, or of the socket that systemd passes.\nWhat is answered with 2xx is kept. SIGTERM and SIGHUP end it when what is being received has been."
+    )]
+    Listen,
     /// Have Ollama load the model, and wait until it is there
     Warm {
         /// How long to wait

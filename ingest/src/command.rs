@@ -2,6 +2,7 @@
 
 use crate::args::{Args, Command, Feeds, Run};
 use crate::dry_run;
+use crate::listen;
 use crate::live;
 use crate::operate::{explain, feeds};
 use crate::progress::Progress;
@@ -24,11 +25,16 @@ pub struct World {
     pub terminal: bool,
 }
 
-/// Does what was asked. Results go to `out`.
+/// Does what was asked. Results go to `out`. `stop` ends what would go on for ever.
 ///
 /// # Errors
 /// One sentence and its exit code.
-pub async fn execute(args: Args, world: World, out: &mut dyn Write) -> Result<Exit, Failure> {
+pub async fn execute(
+    args: Args,
+    world: World,
+    stop: impl Future<Output = ()>,
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
     let path = world.environment.config_path(args.config.clone());
     let credentials = world.environment.credentials.as_deref();
     let load = |program| Config::load(&path, credentials, program);
@@ -49,6 +55,15 @@ pub async fn execute(args: Args, world: World, out: &mut dyn Write) -> Result<Ex
         Command::Warm { limit } => {
             let said = warm::run(&load(Program::Ingest)?, limit).await?;
             writeln!(out, "{said}")
+        }
+        Command::Listen => {
+            let scene = listen::Scene {
+                config: load(Program::Ingest)?,
+                clock: world.clock,
+                socket: None,
+            };
+            listen::run(scene, stop).await?;
+            Ok(())
         }
         Command::Explain { what, json } => {
             let config = load(Program::Ingest)?;

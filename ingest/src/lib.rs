@@ -17,6 +17,7 @@ pub mod gather;
 mod heartbeat;
 mod judging;
 pub mod know;
+pub mod listen;
 mod live;
 pub mod operate;
 mod panics;

@@ -6,11 +6,13 @@ use shared::platform::clock::Clock;
 use shared::platform::environment::Environment;
 use shared::platform::exit::Exit;
 use shared::platform::telemetry;
+use std::future::Future;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
 use watchalert_ingest::allocator;
-use watchalert_ingest::args::Args;
+use watchalert_ingest::args::{Args, Command};
 use watchalert_ingest::command::{self, World};
 
 fn main() -> ExitCode {
@@ -38,7 +40,11 @@ fn main() -> ExitCode {
         .map_err(|error| Failure::Unexpected(format!("no runtime: {error}")))
         .and_then(|runtime| {
             let mut out = io::stdout();
-            let ended = runtime.block_on(command::execute(args, world, &mut out));
+            let stopped = {
+                let _inside = runtime.enter();
+                stopped(matches!(args.command, Some(Command::Listen)))?
+            };
+            let ended = runtime.block_on(command::execute(args, world, stopped, &mut out));
             // A name that is being resolved, or a file on a dead disk, is not waited for.
             runtime.shutdown_background();
             ended
@@ -48,4 +54,32 @@ fn main() -> ExitCode {
         failure.exit()
     });
     ExitCode::from(Exit::code(exit))
+}
+
+/// Resolves at SIGTERM, SIGINT or SIGHUP when the receiver runs; a tick is simply ended by them: what it
+/// has not committed it does again.
+fn stopped(receives: bool) -> Result<impl Future<Output = ()>, Failure> {
+    let listen = |kind| {
+        signal(kind).map_err(|error| Failure::Unexpected(format!("cannot hear signals: {error}")))
+    };
+    let signals = if receives {
+        let terminate = listen(SignalKind::terminate())?;
+        Some((
+            terminate,
+            listen(SignalKind::interrupt())?,
+            listen(SignalKind::hangup())?,
+        ))
+    } else {
+        None
+    };
+    Ok(async move {
+        let Some((mut terminate, mut interrupt, mut hangup)) = signals else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    })
 }

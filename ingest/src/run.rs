@@ -11,6 +11,7 @@ use crate::fetch::{ClientOptions, FetchClient};
 use crate::gather::Gathering;
 use crate::heartbeat;
 use crate::judging::Judging;
+use crate::listen;
 use crate::parsing::Parsing;
 use crate::plan::{self, Planned};
 use crate::progress::Progress;
@@ -27,7 +28,7 @@ use shared::platform::lock::{Held, LockFile};
 use shared::store::feeds::{self, FeedState};
 use shared::store::items::{self, Pending};
 use shared::store::{Db, Remedy, Store, StoreError, beside};
-use shared::store::{models, room};
+use shared::store::{models, posts, room};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -84,6 +85,7 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
         warned: false,
         report: Report::default(),
     };
+    tick.take_in_deliveries().await;
     let due = tick.schedule(&options).await?;
     tick.judge().await?;
     tick.gather(due, &options).await?;
@@ -309,6 +311,16 @@ impl Tick {
         self.report.deliveries += rows;
         if let Some(owed) = decision.owed.as_ref().filter(|_| rows > 0) {
             self.report.alerts.push(AlertReport::of(owed));
+        }
+    }
+
+    /// What the receiver had to spool; and what it need not remember any more is forgotten.
+    async fn take_in_deliveries(&self) {
+        let taken = listen::take_in(&self.scene.config, &self.store).await;
+        let now = self.scene.clock.now();
+        let forgotten = self.store.write(move |db| posts::prune(db, now)).await;
+        if let Err(error) = taken.and(forgotten) {
+            tracing::warn!("spooled deliveries wait for the next tick: {error}");
         }
     }
 

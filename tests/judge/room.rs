@@ -163,7 +163,7 @@ impl Room {
             terminal: false,
         };
         let mut out = Vec::new();
-        let executed = command::execute(args, outside, &mut out);
+        let executed = command::execute(args, outside, std::future::pending(), &mut out);
         let exit = runtime().block_on(skipping(executed, is_silent));
         let exit = exit.map_err(|failure| failure.to_string());
         (exit, String::from_utf8(out).expect("text"))

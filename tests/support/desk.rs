@@ -60,7 +60,12 @@ impl Desk {
             terminal: false,
         };
         let mut out = Vec::new();
-        runtime().block_on(command::execute(args, outside, &mut out))?;
+        runtime().block_on(command::execute(
+            args,
+            outside,
+            std::future::pending(),
+            &mut out,
+        ))?;
         Ok(String::from_utf8(out).expect("text"))
     }
 

@@ -5,6 +5,7 @@ pub mod evaluation;
 pub mod feeds;
 pub mod models;
 pub mod ntfy;
+pub mod posting;
 pub mod programs;
 pub mod smtp;
 pub mod storm;

@@ -14,6 +14,7 @@ mod error;
 mod feed;
 mod hosts;
 mod ingest;
+mod listen;
 mod ntfy;
 pub mod opml;
 mod quiet;
@@ -35,6 +36,7 @@ pub use error::{ConfigError, Place, Problem};
 pub use feed::Feed;
 pub use hosts::SameHosts;
 pub use ingest::Ingest;
+pub use listen::Listen;
 pub use ntfy::{Login, Ntfy, is_ntfy_token};
 pub use quiet::Quiet;
 pub use route::Route;
@@ -73,6 +75,7 @@ pub struct Config {
     pub same_hosts: SameHosts,
     /// Who may post, each under its own name.
     pub webhooks: Vec<Webhook>,
+    pub listen: Listen,
     pub rules: Vec<Rule>,
     /// In the order of their names; at least one.
     pub channels: Vec<Channel>,
@@ -192,6 +195,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
     let mut feeds = feed::read_all(&mut root, &ingest, around);
     let (opml, same_hosts) = read_feeds(&mut root, around);
     let webhooks = webhook::read_all(&mut root, around);
+    let listen = listen::read(&mut root);
     let rules = rule::read_all(&mut root);
     let channels = channel::read_all(&mut root, around);
     let default_channel = channel::read_default(&mut root, &channels);
@@ -203,6 +207,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
         None => Vec::new(),
     };
     warnings.extend(self::warnings(&feeds, &webhooks, &routes));
+    warnings.extend(listen::warning(&listen));
     Some(Config {
         default_channel: default_channel?,
         timezone,
@@ -214,6 +219,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
         opml,
         same_hosts,
         webhooks,
+        listen,
         rules,
         channels: channels.sound,
         routes,

@@ -1,0 +1,396 @@
+//! One delivery, from its headers to its answer: whose it is, what it says, and that it is kept.
+
+use super::body::{self, BodyError};
+use super::signature::{self, Offered};
+use super::spool::{Spool, Spooled};
+use crate::panics::caught;
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
+use http_body_util::BodyExt;
+use sha2::{Digest, Sha256};
+use shared::config::{Config, Webhook, WebhookKind};
+use shared::model::{Category, DedupKey, Entry, Rating, Severity, Timestamp};
+use shared::platform::clock::Clock;
+use shared::store::posts::{self, Arrival, Post, Received};
+use shared::store::{Remedy, Store, StoreError, room};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// A body may take so long to come; GitHub waits for ten seconds in all (docs.github.com, "Handling
+/// failed webhook deliveries").
+const BODY_TIME: Duration = Duration::from_secs(8);
+/// Of bodies in memory at the same time.
+pub(super) const ROOM_KIB: u32 = 32 * 1024;
+/// The database is given so long before the spool takes a delivery: senders wait for a second, or less.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// After it was in vain the database is not asked for so long.
+const HELD: Duration = Duration::from_millis(250);
+/// As long as deliveries are remembered: what GitHub and Sentry send holds times and ids of its own.
+const UNIQUE: Duration = Duration::from_hours(30 * 24);
+/// Others may say the same again; a second try of the same follows at once.
+const AGAIN: Duration = Duration::from_mins(1);
+
+/// What the sender of a delivery is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) text: String,
+}
+
+fn answer(status: StatusCode, text: impl Into<String>) -> Answer {
+    Answer {
+        status,
+        text: text.into(),
+    }
+}
+
+/// What every delivery needs.
+pub(super) struct Receiver {
+    pub(super) config: Config,
+    /// Once it could be opened: before that, all goes to the spool.
+    pub(super) store: OnceLock<Arc<Store>>,
+    pub(super) clock: Clock,
+    pub(super) spool: Spool,
+    /// In KiB; what is being read takes of it as it comes.
+    pub(super) room: Semaphore,
+    /// Something new is there to be judged.
+    pub(super) arrived: Notify,
+    /// The database did not answer a moment ago.
+    held_until: Mutex<Option<Instant>>,
+}
+
+impl Receiver {
+    pub(super) fn new(config: Config, clock: Clock) -> Self {
+        Self {
+            spool: Spool::beside(&config.state_path),
+            config,
+            store: OnceLock::new(),
+            clock,
+            room: Semaphore::new(ROOM_KIB as usize),
+            arrived: Notify::new(),
+            held_until: Mutex::new(None),
+        }
+    }
+
+    /// `Err` is an answer too: one that ends it early.
+    pub(super) async fn receive(
+        &self,
+        name: &str,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Answer, Answer> {
+        let mut webhooks = self.config.webhooks.iter();
+        let webhook = webhooks.find(|webhook| webhook.name == name);
+        let webhook = webhook.ok_or_else(|| answer(StatusCode::NOT_FOUND, "no such webhook"))?;
+        require_type(headers)?;
+        self.require_size(headers)?;
+        let body = self.verified(webhook, headers, body).await?;
+        let now = self.clock.now();
+        let spooled = spooled(webhook, headers, body, now);
+        let arrival = arrival(webhook, &spooled)
+            .map_err(|error| answer(StatusCode::BAD_REQUEST, error.to_string()))?;
+        // Feeds are read again when there is room; a delivery may come once. So it has the last of it.
+        if let Err(error) = room::require(&self.config.state_path, self.config.min_free / 4) {
+            tracing::error!(webhook = name, "a delivery is refused: {error}");
+            return Err(answer(StatusCode::SERVICE_UNAVAILABLE, "the disk is full"));
+        }
+        Ok(self.keep(arrival, spooled).await)
+    }
+
+    fn require_size(&self, headers: &HeaderMap) -> Result<(), Answer> {
+        let length = text(headers, header::CONTENT_LENGTH.as_str());
+        let length: Option<u64> = length.and_then(|length| length.parse().ok());
+        if length.is_some_and(|length| length > self.config.listen.max_body) {
+            return Err(too_large());
+        }
+        Ok(())
+    }
+
+    /// The body, when it is what its sender signed.
+    async fn verified(
+        &self,
+        webhook: &Webhook,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Vec<u8>, Answer> {
+        let secret = webhook.secret.resolve().map_err(|problem| {
+            tracing::error!(
+                webhook = webhook.name,
+                "its secret cannot be read: {problem}"
+            );
+            answer(StatusCode::SERVICE_UNAVAILABLE, "not ready; try again")
+        })?;
+        let refused = || {
+            tracing::warn!(
+                webhook = webhook.name,
+                "a delivery without the right signature or token is refused"
+            );
+            answer(
+                StatusCode::UNAUTHORIZED,
+                "the signature or token is missing or wrong",
+            )
+        };
+        let offered = Offered {
+            github: text(headers, "x-hub-signature-256"),
+            sentry: text(headers, "sentry-hook-signature")
+                .or_else(|| text(headers, "sentry-app-signature")),
+            authorization: text(headers, header::AUTHORIZATION.as_str()),
+        };
+        let proof = signature::offered(webhook.kind, &secret, &offered).ok_or_else(refused)?;
+        let body = self.read(body).await?;
+        if !signature::is_whole(&proof, &secret, &body) {
+            return Err(refused());
+        }
+        Ok(body)
+    }
+
+    /// Within its time and its size, and within the room that all bodies have together.
+    async fn read(&self, mut body: Body) -> Result<Vec<u8>, Answer> {
+        let end = Instant::now() + BODY_TIME;
+        let slow = |_| answer(StatusCode::REQUEST_TIMEOUT, "the body came too slowly");
+        let most = usize::try_from(self.config.listen.max_body).unwrap_or(usize::MAX);
+        let (mut read, mut rooms) = (Vec::new(), Vec::new());
+        while let Some(frame) = timeout_at(end, body.frame()).await.map_err(slow)? {
+            let broken = |error| {
+                tracing::debug!("a body broke off: {error}");
+                answer(StatusCode::BAD_REQUEST, "the body broke off")
+            };
+            let frame = frame.map_err(broken)?;
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            if read.len() + data.len() > most {
+                return Err(too_large());
+            }
+            let kib = u32::try_from(data.len() / 1024 + 1).unwrap_or(ROOM_KIB);
+            let room = timeout_at(end, self.room.acquire_many(kib))
+                .await
+                .map_err(slow)?;
+            rooms.extend(room.ok());
+            read.extend_from_slice(&data);
+        }
+        Ok(read)
+    }
+
+    /// In the database, or, when that does not take it in time, in the spool.
+    async fn keep(&self, arrival: Arrival, spooled: Spooled) -> Answer {
+        let store = self.store.get().filter(|_| !self.is_held());
+        let Some(store) = store else {
+            return self.keep_for_later(&spooled, "it is held");
+        };
+        let now = spooled.received();
+        let write = store.write(move |db| posts::receive(db, &arrival, now));
+        let why = match timeout(PATIENCE, write).await {
+            Ok(Ok(received)) => {
+                self.arrived.notify_one();
+                return told(received);
+            }
+            Ok(Err(error)) if error.remedy() == Remedy::Skip => {
+                tracing::error!(
+                    webhook = spooled.hook,
+                    "a delivery cannot be stored: {error}"
+                );
+                return answer(StatusCode::INTERNAL_SERVER_ERROR, "it cannot be stored");
+            }
+            Ok(Err(error)) => error.to_string(),
+            // It may still be stored: then the spool brings what is known.
+            Err(_elapsed) => "it did not answer in time".to_owned(),
+        };
+        let mut held_until = self
+            .held_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *held_until = Some(Instant::now() + HELD);
+        drop(held_until);
+        self.keep_for_later(&spooled, &why)
+    }
+
+    fn is_held(&self) -> bool {
+        let held_until = self
+            .held_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        held_until.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn keep_for_later(&self, spooled: &Spooled, why: &str) -> Answer {
+        match self.spool.keep(spooled) {
+            Ok(()) => {
+                tracing::debug!(
+                    webhook = spooled.hook,
+                    "spooled, for the database takes nothing: {why}"
+                );
+                answer(StatusCode::ACCEPTED, "accepted")
+            }
+            Err(error) => {
+                tracing::error!(
+                    webhook = spooled.hook,
+                    "a delivery is refused: the database takes nothing ({why}), and neither does the spool: {error}"
+                );
+                answer(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "it can be kept nowhere; try again",
+                )
+            }
+        }
+    }
+}
+
+fn told(received: Received) -> Answer {
+    match received {
+        Received::Stored { new: 0, known: 0 } => answer(StatusCode::OK, "pong"),
+        Received::Stored { new, known } => {
+            answer(StatusCode::OK, format!("stored: {new} new, {known} known"))
+        }
+        Received::Repeated(at) => {
+            let second = at.unix_millis().div_euclid(1_000);
+            answer(
+                StatusCode::OK,
+                format!("a duplicate of what came at Unix second {second}"),
+            )
+        }
+    }
+}
+
+fn too_large() -> Answer {
+    answer(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large")
+}
+
+/// JSON, or the form in which GitHub can send it.
+fn require_type(headers: &HeaderMap) -> Result<(), Answer> {
+    let Some(found) = text(headers, header::CONTENT_TYPE.as_str()) else {
+        return Ok(());
+    };
+    let essence = found.split(';').next().unwrap_or_default().trim();
+    let essence = essence.to_ascii_lowercase();
+    let is_known = essence == "application/json"
+        || essence.ends_with("+json")
+        || essence == "application/x-www-form-urlencoded";
+    is_known
+        .then_some(())
+        .ok_or_else(|| answer(StatusCode::UNSUPPORTED_MEDIA_TYPE, "write application/json"))
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn spooled(webhook: &Webhook, headers: &HeaderMap, body: Vec<u8>, now: Timestamp) -> Spooled {
+    let (event, delivery) = match webhook.kind {
+        WebhookKind::Github => ("x-github-event", "x-github-delivery"),
+        WebhookKind::Sentry => ("sentry-hook-resource", "request-id"),
+        WebhookKind::Alertmanager | WebhookKind::Generic => ("", ""),
+    };
+    // A number of somebody's own has at most 200 letters.
+    let short = |name: &str| text(headers, name).filter(|text| text.len() <= 200);
+    Spooled {
+        hook: webhook.name.clone(),
+        event: short(event).map(str::to_owned),
+        delivery: short(delivery).map(str::to_owned),
+        content_type: short(header::CONTENT_TYPE.as_str()).map(str::to_owned),
+        at: now.unix_millis(),
+        body,
+    }
+}
+
+/// What the body says. One that a bug of ours cannot read is told as what it is: it came.
+pub(super) fn arrival(webhook: &Webhook, spooled: &Spooled) -> Result<Arrival, BodyError> {
+    let request = body::Request {
+        event: spooled.event.as_deref(),
+        content_type: spooled.content_type.as_deref(),
+        body: &spooled.body,
+        now: spooled.received(),
+    };
+    let hash = hash(&spooled.body);
+    let posts = match caught(|| body::read(webhook, &request)) {
+        Ok(read) => read?,
+        Err(words) => vec![unread(webhook, spooled, &hash, &words)],
+    };
+    Ok(Arrival {
+        name: webhook.name.clone(),
+        delivery: spooled.delivery.clone(),
+        body: hash,
+        repeats_within: match webhook.kind {
+            WebhookKind::Github | WebhookKind::Sentry => UNIQUE,
+            WebhookKind::Alertmanager | WebhookKind::Generic => AGAIN,
+        },
+        posts,
+    })
+}
+
+fn unread(webhook: &Webhook, spooled: &Spooled, hash: &str, words: &str) -> Post {
+    tracing::error!(
+        webhook = webhook.name,
+        "a bug while reading a delivery: {words}"
+    );
+    let event = spooled.event.as_deref().unwrap_or("of unknown kind");
+    Post {
+        entry: Entry {
+            title: format!("A delivery to {} ({event}) could not be read", webhook.name),
+            summary: "See the log; please report it.".to_owned(),
+            rating: Some(Rating {
+                severity: Severity::Normal,
+                category: Category::Operations,
+            }),
+            ..Entry::default()
+        },
+        key: DedupKey::new(hash.to_owned()),
+        thread: None,
+        is_end: false,
+    }
+}
+
+/// 128 bits of it.
+fn hash(body: &[u8]) -> String {
+    let digest = Sha256::digest(body);
+    let hex = digest.iter().take(16);
+    hex.fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+}
+
+/// Takes in what the spool holds: each file once, the oldest first. What belongs to no webhook any more,
+/// or cannot be read, is set aside. How many came in.
+///
+/// # Errors
+/// The database's: what is left waits.
+pub(crate) async fn take_in(config: &Config, store: &Store) -> Result<usize, StoreError> {
+    let spool = Spool::beside(store.path());
+    let waiting = spool.waiting().unwrap_or_else(|error| {
+        tracing::warn!(%error, "the spool cannot be read");
+        Vec::new()
+    });
+    let mut taken = 0;
+    for path in waiting {
+        let arrival = Spool::read(&path)
+            .map_err(|error| error.to_string())
+            .and_then(|spooled| {
+                let mut webhooks = config.webhooks.iter();
+                let webhook = webhooks.find(|webhook| webhook.name == spooled.hook);
+                let webhook = webhook.ok_or("its webhook is not configured any more")?;
+                let arrival = arrival(webhook, &spooled).map_err(|error| error.to_string())?;
+                Ok((arrival, spooled.received()))
+            });
+        let (arrival, at) = match arrival {
+            Ok(read) => read,
+            Err(why) => {
+                tracing::error!(file = %path.display(), "a spooled delivery is set aside: {why}");
+                put_away(Spool::set_aside(&path), &path);
+                continue;
+            }
+        };
+        store
+            .write(move |db| posts::receive(db, &arrival, at))
+            .await?;
+        put_away(Spool::taken(&path), &path);
+        taken += 1;
+    }
+    Ok(taken)
+}
+
+/// What stays is taken in again, and known then.
+fn put_away(done: std::io::Result<()>, path: &std::path::Path) {
+    if let Err(error) = done {
+        tracing::warn!(%error, file = %path.display(), "a spooled delivery cannot be put away");
+    }
+}

@@ -1,0 +1,15 @@
+//! The receiver: what is posted is verified, stored, and answered; then it is judged.
+//!
+//! `server` holds the connections, `hook` is one delivery from its first byte to its answer, `signature`
+//! says whose it is, `body` what it says, `spool` keeps it when the database cannot, and `judge` sees to
+//! what came of it.
+
+pub mod body;
+mod hook;
+mod judge;
+mod server;
+pub mod signature;
+pub mod spool;
+
+pub(crate) use hook::take_in;
+pub use server::{Scene, run};

@@ -1,0 +1,264 @@
+//! The connections: bounded in number, in the time that their headers take, and in their size.
+
+use super::hook::{Answer, Receiver, take_in};
+use super::judge::judge;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Router, extract::Request};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use listenfd::ListenFd;
+use shared::Failure;
+use shared::config::Config;
+use shared::platform::clock::Clock;
+use shared::platform::systemd;
+use shared::store::{Remedy, Store, StoreError};
+use std::future::Future;
+use std::net::TcpListener as StdListener;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{sleep, timeout};
+
+/// Who has sent no whole headers by then is gone: a thousand of those keep nobody out for longer.
+const HEADER_TIME: Duration = Duration::from_secs(3);
+/// Of headers; more is no webhook's.
+const HEADER_BYTES: usize = 16 * 1024;
+const HEADERS: usize = 64;
+/// What is being received may end, within so long.
+const ENDING: Duration = Duration::from_secs(10);
+/// The spool is looked into this often.
+const SPOOL_EACH: Duration = Duration::from_secs(1);
+
+/// What a receiver needs from outside.
+pub struct Scene {
+    pub config: Config,
+    pub clock: Clock,
+    /// A socket that is open already; else systemd's, else the configuration's address.
+    pub socket: Option<StdListener>,
+}
+
+/// Receives until `stop`.
+///
+/// # Errors
+/// No socket, or no database that can ever be used.
+pub async fn run(scene: Scene, stop: impl Future<Output = ()>) -> Result<(), Failure> {
+    let listener = listener(&scene)?;
+    let connections = scene.config.listen.connections;
+    let webhooks = scene.config.webhooks.len();
+    let receiver = Arc::new(Receiver::new(scene.config, scene.clock));
+    // A database that is held, or on a full disk, comes later: who posts now is heard all the same.
+    if let Err(error) = open(&receiver).await {
+        match error.remedy() {
+            Remedy::Wait => tracing::warn!("all goes to the spool for now: {error}"),
+            Remedy::Skip | Remedy::Stop => return Err(error.into()),
+        }
+    }
+    let address = listener.local_addr().map_err(|error| unusable(&error))?;
+    tracing::info!(%address, webhooks, "listening");
+    systemd::ready();
+    systemd::status(&format!("listening on {address} for {webhooks} webhooks"));
+    let (ending, ended) = watch::channel(false);
+    let router = router(Arc::clone(&receiver));
+    let behind = tokio::spawn(behind(Arc::clone(&receiver)));
+    let mut open = JoinSet::new();
+    let seats = Arc::new(Semaphore::new(connections));
+    tokio::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut stop => break,
+            accepted = accept(&listener, &seats) => accepted,
+        };
+        while open.try_join_next().is_some() {}
+        match accepted {
+            Ok((stream, seat)) => {
+                open.spawn(serve(stream, seat, router.clone(), ended.clone()));
+            }
+            // No descriptor is left, perhaps: those that are open end.
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be taken");
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+    systemd::stopping();
+    drop(listener);
+    ending.send_replace(true);
+    let all = async { while open.join_next().await.is_some() {} };
+    if timeout(ENDING, all).await.is_err() {
+        tracing::warn!("connections are cut that did not end within {ENDING:?}");
+    }
+    behind.abort();
+    Ok(())
+}
+
+/// The database, unless it is open already.
+async fn open(receiver: &Receiver) -> Result<Arc<Store>, StoreError> {
+    if let Some(store) = receiver.store.get() {
+        return Ok(Arc::clone(store));
+    }
+    let path = receiver.config.state_path.clone();
+    let opened = spawn_blocking(move || Store::open(&path)).await;
+    let opened = opened.map_err(|panic| StoreError::Bug(panic.to_string()))??;
+    Ok(Arc::clone(receiver.store.get_or_init(|| Arc::new(opened))))
+}
+
+fn unusable(error: &std::io::Error) -> Failure {
+    Failure::Unexpected(format!("the socket cannot be used: {error}"))
+}
+
+fn listener(scene: &Scene) -> Result<TcpListener, Failure> {
+    let passed = match &scene.socket {
+        Some(socket) => Some(socket.try_clone().map_err(|error| unusable(&error))?),
+        None => ListenFd::from_env()
+            .take_tcp_listener(0)
+            .map_err(|error| unusable(&error))?,
+    };
+    let address = scene.config.listen.address;
+    let socket = match passed {
+        Some(socket) => socket,
+        None => StdListener::bind(address).map_err(|error| {
+            Failure::Unexpected(format!(
+                "cannot listen on {address} ({error}): another program does, or listen.address is not this machine's"
+            ))
+        })?,
+    };
+    socket
+        .set_nonblocking(true)
+        .and_then(|()| TcpListener::from_std(socket))
+        .map_err(|error| unusable(&error))
+}
+
+/// A connection, once there is a seat for it: who waits, waits outside.
+async fn accept(
+    listener: &TcpListener,
+    seats: &Arc<Semaphore>,
+) -> std::io::Result<(TcpStream, OwnedSemaphorePermit)> {
+    let seat = Arc::clone(seats)
+        .acquire_owned()
+        .await
+        .map_err(std::io::Error::other)?;
+    let (stream, _peer) = listener.accept().await?;
+    Ok((stream, seat))
+}
+
+async fn serve(
+    stream: TcpStream,
+    seat: OwnedSemaphorePermit,
+    router: Router,
+    mut ended: watch::Receiver<bool>,
+) {
+    let service = TowerToHyperService::new(router);
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .max_buf_size(HEADER_BYTES)
+        .max_headers(HEADERS)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let served = tokio::select! {
+        served = &mut connection => served,
+        _ = ended.changed() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!("a connection ended: {error}");
+    }
+    drop(seat);
+}
+
+fn router(receiver: Arc<Receiver>) -> Router {
+    Router::new()
+        .route("/hook/{name}", post(hook))
+        .fallback(nothing)
+        .method_not_allowed_fallback(wrong_method)
+        .with_state(receiver)
+}
+
+async fn hook(
+    State(receiver): State<Arc<Receiver>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    request: Request,
+) -> Answer {
+    let answered = receiver.receive(&name, &headers, request.into_body());
+    answered.await.unwrap_or_else(|refused| refused)
+}
+
+async fn nothing() -> Answer {
+    Answer {
+        status: StatusCode::NOT_FOUND,
+        text: "nothing is here".to_owned(),
+    }
+}
+
+async fn wrong_method() -> Answer {
+    Answer {
+        status: StatusCode::METHOD_NOT_ALLOWED,
+        text: "write POST".to_owned(),
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        let Self { status, text } = self;
+        let mut response = Response::new(Body::from(format!("{text}\n")));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        let plain = header::HeaderValue::from_static("text/plain; charset=utf-8");
+        headers.insert(header::CONTENT_TYPE, plain);
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            let wait = header::HeaderValue::from_static("60");
+            headers.insert(header::RETRY_AFTER, wait);
+        }
+        // What is left of a body that was refused is not waited for.
+        if status.is_client_error() || status.is_server_error() {
+            headers.insert(
+                header::CONNECTION,
+                header::HeaderValue::from_static("close"),
+            );
+        }
+        response
+    }
+}
+
+/// Judges what came, takes in what the spool holds, and says that we are alive.
+async fn behind(receiver: Arc<Receiver>) {
+    // What an earlier process has stored and not judged, too.
+    let (mut told, mut is_new) = (false, true);
+    loop {
+        tokio::select! {
+            () = receiver.arrived.notified() => is_new = true,
+            () = sleep(SPOOL_EACH) => {}
+        }
+        systemd::alive();
+        let done = async {
+            let store = open(&receiver).await?;
+            let taken = take_in(&receiver.config, &store).await?;
+            if is_new || taken > 0 {
+                judge(&receiver.config, &store, receiver.clock.now()).await?;
+            }
+            Ok::<(), StoreError>(())
+        };
+        match done.await {
+            Ok(()) => (told, is_new) = (false, false),
+            Err(error) => {
+                is_new = true;
+                if !told && error.remedy() == Remedy::Wait {
+                    tracing::warn!("what came waits: {error}");
+                } else if !told {
+                    tracing::error!("what came waits: {error}");
+                }
+                told = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What was received while the database could not take it: a file each, on the disk before it is
+//! answered, and taken in later exactly as if it came then.
+
+use serde::{Deserialize, Serialize};
+use shared::model::Timestamp;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Files, and bytes, that are kept at most: a day of a busy installation.
+const MOST_FILES: usize = 10_000;
+const MOST_BYTES: u64 = 256 * 1024 * 1024;
+/// Set aside: it cannot be taken in, and a person should look.
+const BAD: &str = "bad";
+
+/// A verified delivery.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spooled {
+    /// Of the webhook.
+    pub hook: String,
+    pub event: Option<String>,
+    pub delivery: Option<String>,
+    pub content_type: Option<String>,
+    /// When it came, in Unix milliseconds.
+    pub at: i64,
+    /// Stands behind the first line of its file, as it came.
+    #[serde(skip)]
+    pub body: Vec<u8>,
+}
+
+impl Spooled {
+    pub fn received(&self) -> Timestamp {
+        Timestamp::from_unix_millis(self.at)
+    }
+}
+
+/// The folder beside the database.
+#[derive(Debug)]
+pub struct Spool {
+    folder: PathBuf,
+    /// Within one process no two files have the same name.
+    next: AtomicU64,
+}
+
+impl Spool {
+    pub fn beside(database: &Path) -> Self {
+        Self {
+            folder: shared::store::beside(database, ".spool"),
+            next: AtomicU64::new(0),
+        }
+    }
+
+    /// Once this returns, it is on the disk.
+    ///
+    /// # Errors
+    /// The disk's, or that there is no room in the folder.
+    pub fn keep(&self, spooled: &Spooled) -> io::Result<()> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder)?;
+        self.require_room(spooled.body.len())?;
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{:015}-{}-{number:06}", spooled.at, std::process::id());
+        let unfinished = self.folder.join(format!("{name}.tmp"));
+        let written = write(&unfinished, spooled)
+            .and_then(|()| fs::rename(&unfinished, self.folder.join(format!("{name}.post"))))
+            .and_then(|()| File::open(&self.folder)?.sync_all());
+        if written.is_err() {
+            drop(fs::remove_file(&unfinished));
+        }
+        written
+    }
+
+    fn require_room(&self, bytes: usize) -> io::Result<()> {
+        let (mut files, mut total) = (0, bytes as u64);
+        for entry in fs::read_dir(&self.folder)? {
+            files += 1;
+            total += entry?.metadata().map_or(0, |found| found.len());
+        }
+        if files >= MOST_FILES || total > MOST_BYTES {
+            let full = "the spool is full: the database has taken nothing for too long";
+            return Err(io::Error::new(ErrorKind::StorageFull, full));
+        }
+        Ok(())
+    }
+
+    /// The files that wait, the oldest first.
+    pub fn waiting(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let paths = entries.map(|entry| Ok(entry?.path()));
+        let mut paths: Vec<PathBuf> = paths.collect::<io::Result<_>>()?;
+        paths.retain(|path| path.extension().is_some_and(|end| end == "post"));
+        paths.sort_unstable();
+        Ok(paths)
+    }
+
+    pub fn read(path: &Path) -> io::Result<Spooled> {
+        let mut bytes = Vec::new();
+        File::open(path)?.read_to_end(&mut bytes)?;
+        let broken = || io::Error::new(ErrorKind::InvalidData, "it is no spooled delivery");
+        let end = memchr::memchr(b'\n', &bytes).ok_or_else(broken)?;
+        let (head, body) = bytes.split_at_checked(end + 1).ok_or_else(broken)?;
+        let spooled: Spooled = serde_json::from_slice(head).map_err(|_error| broken())?;
+        Ok(Spooled {
+            body: body.to_vec(),
+            ..spooled
+        })
+    }
+
+    /// It is in the database.
+    pub fn taken(path: &Path) -> io::Result<()> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+
+    /// It can never be taken in: it stays for a person, and in nobody's way.
+    pub fn set_aside(path: &Path) -> io::Result<()> {
+        fs::rename(path, path.with_extension(BAD))
+    }
+}
+
+fn write(path: &Path, spooled: &Spooled) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    let head = serde_json::to_string(spooled).map_err(io::Error::other)?;
+    writeln!(file, "{head}")?;
+    file.write_all(&spooled.body)?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spooled(at: i64, body: &[u8]) -> Spooled {
+        Spooled {
+            hook: "infra".to_owned(),
+            event: Some("push".to_owned()),
+            delivery: None,
+            content_type: Some("application/json".to_owned()),
+            at,
+            body: body.to_vec(),
+        }
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_as_it_was_and_in_its_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::beside(&folder.path().join("state.db"));
+        assert_eq!(spool.waiting().unwrap(), Vec::<PathBuf>::new());
+        let bodies = [&b"two\nlines\n"[..], b"", b"\0\xff{}"];
+        for (at, body) in [3, 1, 2].into_iter().zip(bodies) {
+            spool.keep(&spooled(at, body)).unwrap();
+        }
+        let waiting = spool.waiting().unwrap();
+        let read: Vec<Spooled> = waiting
+            .iter()
+            .map(|path| Spool::read(path).unwrap())
+            .collect();
+        let expected = [
+            spooled(1, b""),
+            spooled(2, b"\0\xff{}"),
+            spooled(3, bodies[0]),
+        ];
+        assert_eq!(read, expected);
+        Spool::taken(&waiting[0]).unwrap();
+        Spool::set_aside(&waiting[1]).unwrap();
+        assert_eq!(spool.waiting().unwrap(), waiting[2..]);
+    }
+
+    #[test]
+    fn what_a_crash_left_half_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::beside(&folder.path().join("state.db"));
+        spool.keep(&spooled(1, b"{}")).unwrap();
+        let whole = spool.waiting().unwrap().remove(0);
+        let half = whole.with_extension("tmp");
+        fs::copy(&whole, half).unwrap();
+        assert_eq!(spool.waiting().unwrap(), std::slice::from_ref(&whole));
+        for broken in ["", "{}", "{\"hook\":1}\n", "\n"] {
+            fs::write(&whole, broken).unwrap();
+            assert!(Spool::read(&whole).is_err(), "{broken:?}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What hostile clients can take: a bounded number of seats, of bytes and of seconds.
+
+use super::{Room, TOKEN};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+use watchalert_tests::posting::{ask, signed};
+use watchalert_tests::programs::long;
+
+const BOUND: Duration = Duration::from_secs(30);
+
+fn open(room: &Room, bytes: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(room.address).expect("connected");
+    stream.set_read_timeout(Some(BOUND)).expect("set");
+    stream.write_all(bytes).expect("written");
+    stream
+}
+
+/// Everything until the other side closes.
+fn rest(mut stream: TcpStream) -> String {
+    let mut answer = Vec::new();
+    drop(stream.read_to_end(&mut answer));
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn headers_that_never_end_take_a_seat_for_three_seconds_and_others_are_served() {
+    let room = Room::new();
+    let count = if long() { 10_000 } else { 300 };
+    // Descriptors of this process are bounded, too.
+    let mut slow = Vec::new();
+    for _ in 0..count.min(800) {
+        slow.push(open(
+            &room,
+            b"POST /hook/any HTTP/1.1\r\nHost: here\r\nX-Slow: ",
+        ));
+    }
+    assert_eq!(room.post("an honest one"), 200);
+    for stream in slow {
+        let answer = rest(stream);
+        assert!(
+            answer.is_empty() || answer.starts_with("HTTP/1.1 408"),
+            "{answer}"
+        );
+    }
+    for _ in 800..count {
+        drop(TcpStream::connect(room.address));
+    }
+    assert_eq!(room.post("another honest one"), 200);
+}
+
+#[test]
+fn what_is_too_large_is_refused_before_it_is_read() {
+    let room = Room::with("[listen]\nmax_body = '64 KiB'\n");
+    let head = |length: &str| {
+        format!(
+            "POST /hook/any HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nAuthorization: Bearer {TOKEN}\r\n{length}\r\n\r\n"
+        )
+    };
+    // It says so: nothing of it need come.
+    let answer = rest(open(&room, head("Content-Length: 104857600").as_bytes()));
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    // It does not say so, and is cut off.
+    let mut chunked = head("Transfer-Encoding: chunked").into_bytes();
+    for _ in 0..20 {
+        chunked.extend_from_slice(b"2000\r\n");
+        chunked.extend_from_slice(&[b' '; 0x2000]);
+        chunked.extend_from_slice(b"\r\n");
+    }
+    let (status, _) = ask(room.address, &chunked).expect("an answer");
+    assert_eq!(status, 413);
+    // Without the right token not even the size matters.
+    let forged = head("Content-Length: 5").replace(TOKEN, "guess");
+    let answer = rest(open(&room, forged.as_bytes()));
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    assert_eq!(room.post("an honest one"), 200);
+}
+
+#[test]
+fn floods_of_headers_are_refused() {
+    let room = Room::new();
+    let begin = "POST /hook/any HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n";
+    let many: Vec<String> = (0..200)
+        .map(|number| format!("X-{number}: x\r\n"))
+        .collect();
+    let many = many.concat();
+    let large = format!("X-Large: {}\r\n", "x".repeat(64 * 1024));
+    for headers in [many, large] {
+        let request = format!("{begin}{headers}\r\n");
+        let answer = ask(room.address, request.as_bytes());
+        let is_refused = match &answer {
+            Ok((status, _)) => *status == 431 || *status == 400,
+            Err(_) => true,
+        };
+        assert!(is_refused, "{answer:?}");
+    }
+    assert_eq!(room.post("an honest one"), 200);
+}
+
+#[test]
+fn a_body_that_never_comes_is_given_up_and_what_broke_off_is_not_believed() {
+    let room = Room::new();
+    let body = br#"{"title":"half"}"#;
+    let signature = signed(super::SECRET, body);
+    let head = format!(
+        "POST /hook/infra HTTP/1.1\r\nHost: here\r\nContent-Length: {}\r\nX-Hub-Signature-256: sha256={signature}\r\n\r\n",
+        body.len()
+    );
+    let half = [head.as_bytes(), &body[..8]].concat();
+    let waiting = open(&room, &half);
+    let broken = open(&room, &half);
+    broken.shutdown(std::net::Shutdown::Write).expect("cut off");
+    let answer = rest(broken);
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 4"),
+        "{answer}"
+    );
+    assert_eq!(room.post("an honest one"), 200);
+    let answer = rest(waiting);
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert_eq!(room.ask("SELECT count(*) FROM arrival"), "1");
+}
