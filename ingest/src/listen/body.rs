@@ -1,11 +1,17 @@
-//! What a verified body says.
+//! What a verified body says: a few posts, each with a title that a phone can show and with what its
+//! sender thinks of it.
 
-use shared::config::Webhook;
-use shared::model::{Entry, Timestamp};
-use shared::policy::text::one_line;
-use shared::store::posts::Post;
+mod github;
+mod payload;
 
 use crate::know::hash;
+use payload::{Payload, TITLE};
+use serde_json::Value;
+use shared::config::{Webhook, WebhookKind};
+use shared::model::{Category, DedupKey, Entry, Rating, Severity, Timestamp};
+use shared::policy::text::{one_line, shorten};
+use shared::store::posts::Post;
+use url::form_urlencoded;
 
 /// A delivery, verified.
 #[derive(Clone, Copy, Debug)]
@@ -22,25 +28,101 @@ pub struct Request<'r> {
 pub enum BodyError {
     #[error("the body is not JSON: {0}")]
     NotJson(String),
+    #[error("the form has no field \"payload\"")]
+    NoPayload,
 }
 
+/// What a body tells of one thing, before it has its keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Told {
+    title: String,
+    text: String,
+    link: Option<String>,
+    severity: Severity,
+    category: Category,
+    /// What makes it this happening and no other, within its webhook.
+    identity: Vec<String>,
+    /// What goes on, when it begins or ends something.
+    thread: Option<Vec<String>>,
+    is_end: bool,
+}
+
+impl Told {
+    fn post(self) -> Post {
+        let key = |domain: &str, parts: &[String]| -> DedupKey {
+            let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+            hash(domain, &parts)
+        };
+        Post {
+            key: key("post", &self.identity),
+            thread: self.thread.as_deref().map(|thread| key("thread", thread)),
+            is_end: self.is_end,
+            entry: Entry {
+                title: shorten(&one_line(&self.title), TITLE),
+                summary: self.text,
+                link: self.link,
+                rating: Some(Rating {
+                    severity: self.severity,
+                    category: self.category,
+                }),
+                ..Entry::default()
+            },
+        }
+    }
+}
+
+/// Nothing of a ping. At most a hundred posts.
+///
 /// # Errors
 /// The body cannot be read.
-pub fn read(_webhook: &Webhook, request: &Request<'_>) -> Result<Vec<Post>, BodyError> {
-    let value: serde_json::Value = serde_json::from_slice(request.body)
-        .map_err(|error| BodyError::NotJson(error.to_string()))?;
-    let title = value.get("title").and_then(serde_json::Value::as_str);
-    let Some(title) = title else {
-        return Ok(Vec::new());
+pub fn read(webhook: &Webhook, request: &Request<'_>) -> Result<Vec<Post>, BodyError> {
+    let value = json(request)?;
+    let body = Payload(&value);
+    Ok(match webhook.kind {
+        WebhookKind::Github => {
+            let event = request.event.unwrap_or("unknown");
+            github::read(webhook, event, body)
+                .map(Told::post)
+                .into_iter()
+                .collect()
+        }
+        WebhookKind::Sentry | WebhookKind::Alertmanager | WebhookKind::Generic => {
+            generic(webhook, body)
+        }
+    })
+}
+
+/// `serde_json` refuses what is nested deeper than 128 levels.
+fn json(request: &Request<'_>) -> Result<Value, BodyError> {
+    let essence = request.content_type.unwrap_or_default();
+    let parse = |bytes: &[u8]| {
+        serde_json::from_slice(bytes).map_err(|error| BodyError::NotJson(error.to_string()))
     };
-    let key = hash("post", &[title]);
-    Ok(vec![Post {
+    if !essence
+        .to_ascii_lowercase()
+        .starts_with("application/x-www-form-urlencoded")
+    {
+        return parse(request.body);
+    }
+    let mut fields = form_urlencoded::parse(request.body);
+    let payload = fields.find(|(name, _)| name == "payload");
+    let (_, payload) = payload.ok_or(BodyError::NoPayload)?;
+    parse(payload.as_bytes())
+}
+
+/// Any JSON with a title.
+fn generic(webhook: &Webhook, body: Payload<'_>) -> Vec<Post> {
+    let title = body.text("title");
+    let title = title.unwrap_or_else(|| format!("{} posted something", webhook.name));
+    let text = body.0.to_string();
+    vec![Post {
+        key: hash("post", &[&text]),
         entry: Entry {
-            title: one_line(title),
+            title,
+            summary: shorten(&one_line(&text), 500),
             ..Entry::default()
         },
-        key,
         thread: None,
         is_end: false,
-    }])
+    }]
 }

@@ -1,6 +1,7 @@
 //! `[[webhook]]`: who may post to us, and how we know that it is him.
 
 use super::Surroundings;
+use super::github::{self, Branch, Events};
 use super::reader::{Read, Section};
 use super::secret::{self, Program, SecretFile};
 use super::value::{DAY, TEN_YEARS, duration, flag, text};
@@ -18,6 +19,10 @@ pub struct Webhook {
     pub tags: Vec<String>,
     /// Whether a cloud model may read what it says; no by default: bodies are private.
     pub cloud: bool,
+    /// Of GitHub: what matters how much, in place of what is built in.
+    pub events: Events,
+    /// Of GitHub: on which branches pushes and runs matter; empty: as is built in.
+    pub branches: Vec<Branch>,
     /// Nothing for so long is told; `None`: it may be silent for ever.
     pub quiet_after: Option<Duration>,
 }
@@ -93,6 +98,11 @@ fn read(section: &mut Section<'_>, around: &Surroundings<'_>) -> Option<Webhook>
         let what = "is missing; write the name of a file that holds it: who has no secret could be anybody";
         section.refuse(key, what);
     }
+    let (events, branches) = if kind == WebhookKind::Github {
+        github::read(section)
+    } else {
+        (Events::new(), Vec::new())
+    };
     let secret = secret::read(section, key, Program::Ingest, around);
     Some(Webhook {
         name: name?,
@@ -100,6 +110,8 @@ fn read(section: &mut Section<'_>, around: &Surroundings<'_>) -> Option<Webhook>
         secret: secret?,
         tags,
         cloud,
+        events,
+        branches,
         quiet_after,
     })
 }
