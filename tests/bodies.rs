@@ -3,6 +3,8 @@
 
 #[path = "bodies/github.rs"]
 mod github;
+#[path = "bodies/others.rs"]
+mod others;
 
 use shared::config::{Config, Program, Surroundings, Webhook};
 use shared::store::posts::Post;

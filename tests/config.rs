@@ -164,7 +164,7 @@ fn the_example_is_taken_with_every_commented_key_too() {
         })
         .collect();
     let directory = tempfile::tempdir().unwrap();
-    for name in ["cloud-key", "github-secret"] {
+    for name in ["cloud-key", "github-secret", "checks-token"] {
         write_secret(&directory.path().join(name), "key");
     }
     let around = Surroundings {

@@ -1,4 +1,4 @@
-//! Throws mutilated feeds at their reader, and mutilated answers at the reader of what models say: no
+//! Throws mutilated feeds and webhooks' bodies at their readers, and mutilated answers at the reader of what models say: no
 //! panic, no hang, one line for each refusal, and nothing in an entry that its type rules out. Run it
 //! by `scripts/fuzz`.
 
@@ -13,6 +13,8 @@
 
 #[path = "fuzz/answer.rs"]
 mod answer;
+#[path = "fuzz/bodies.rs"]
+mod bodies;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -119,13 +121,27 @@ fn main() -> ExitCode {
             samples: answer::samples(),
             pieces: answer::PIECES,
         },
+        "github" => of_bodies(bodies::github, folders),
+        "sentry" => of_bodies(bodies::sentry, folders),
+        "alertmanager" => of_bodies(bodies::alertmanager, folders),
+        "generic" => of_bodies(bodies::generic, folders),
         other => {
-            eprintln!("there is no target {other}; there are: parse, answer");
+            eprintln!(
+                "there is no target {other}; there are: parse, answer, github, sentry, alertmanager, generic"
+            );
             return ExitCode::from(2);
         }
     };
     println!("{} samples", target.samples.len());
     run(&target, seed, Duration::from_secs_f64(minutes * 60.0))
+}
+
+fn of_bodies(attack: fn(&[u8]), folders: &[String]) -> Target {
+    Target {
+        attack,
+        samples: bodies::samples(folders),
+        pieces: bodies::PIECES,
+    }
 }
 
 /// Ends with 1 at the first finding, which is left in a file beside.

@@ -1,8 +1,11 @@
 //! What a verified body says: a few posts, each with a title that a phone can show and with what its
 //! sender thinks of it.
 
+mod alertmanager;
+mod generic;
 mod github;
 mod payload;
+mod sentry;
 
 use crate::know::hash;
 use payload::{Payload, TITLE};
@@ -81,14 +84,44 @@ pub fn read(webhook: &Webhook, request: &Request<'_>) -> Result<Vec<Post>, BodyE
     Ok(match webhook.kind {
         WebhookKind::Github => {
             let event = request.event.unwrap_or("unknown");
-            github::read(webhook, event, body)
-                .map(Told::post)
-                .into_iter()
-                .collect()
+            let told = github::read(webhook, event, body);
+            told.map(Told::post).into_iter().collect()
         }
-        WebhookKind::Sentry | WebhookKind::Alertmanager | WebhookKind::Generic => {
-            generic(webhook, body)
+        WebhookKind::Sentry => {
+            let resource = request.event.unwrap_or("unknown");
+            vec![sentry::read(resource, body).post()]
         }
+        WebhookKind::Alertmanager => {
+            let told = alertmanager::read(webhook, body).into_iter();
+            told.map(Told::post).collect()
+        }
+        WebhookKind::Generic => {
+            let found = generic::read(webhook, body, request).into_iter();
+            found.map(post).collect()
+        }
+    })
+}
+
+/// What nobody has rated is judged as a feed's item is.
+fn post(found: generic::Found) -> Post {
+    let mut post = found.told.post();
+    post.entry.rating = post.entry.rating.filter(|_| found.is_rated);
+    post
+}
+
+/// The severity that a word means: to this user, else to most who use it.
+fn rated(webhook: &Webhook, word: Option<&str>) -> Option<Severity> {
+    let word = word?.trim().to_lowercase();
+    let own = webhook.generic.severities.get(&word).copied();
+    own.or_else(|| {
+        Some(match word.as_str() {
+            "critical" | "page" | "disaster" | "emergency" | "fatal" | "p1" => Severity::Critical,
+            "high" | "error" | "major" | "failure" | "alert" | "p2" => Severity::High,
+            "normal" | "medium" | "warning" | "warn" | "moderate" | "p3" => Severity::Normal,
+            "low" | "info" | "minor" | "notice" | "debug" | "none" | "p4" | "p5" => Severity::Low,
+            "ignore" => Severity::Ignore,
+            _ => return None,
+        })
     })
 }
 
@@ -108,21 +141,4 @@ fn json(request: &Request<'_>) -> Result<Value, BodyError> {
     let payload = fields.find(|(name, _)| name == "payload");
     let (_, payload) = payload.ok_or(BodyError::NoPayload)?;
     parse(payload.as_bytes())
-}
-
-/// Any JSON with a title.
-fn generic(webhook: &Webhook, body: Payload<'_>) -> Vec<Post> {
-    let title = body.text("title");
-    let title = title.unwrap_or_else(|| format!("{} posted something", webhook.name));
-    let text = body.0.to_string();
-    vec![Post {
-        key: hash("post", &[&text]),
-        entry: Entry {
-            title,
-            summary: shorten(&one_line(&text), 500),
-            ..Entry::default()
-        },
-        thread: None,
-        is_end: false,
-    }]
 }

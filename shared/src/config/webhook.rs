@@ -1,6 +1,7 @@
 //! `[[webhook]]`: who may post to us, and how we know that it is him.
 
 use super::Surroundings;
+use super::generic::{self, Generic};
 use super::github::{self, Branch, Events};
 use super::reader::{Read, Section};
 use super::secret::{self, Program, SecretFile};
@@ -23,6 +24,8 @@ pub struct Webhook {
     pub events: Events,
     /// Of GitHub: on which branches pushes and runs matter; empty: as is built in.
     pub branches: Vec<Branch>,
+    /// Of Alertmanager and any JSON: what means what.
+    pub generic: Generic,
     /// Nothing for so long is told; `None`: it may be silent for ever.
     pub quiet_after: Option<Duration>,
 }
@@ -103,6 +106,11 @@ fn read(section: &mut Section<'_>, around: &Surroundings<'_>) -> Option<Webhook>
     } else {
         (Events::new(), Vec::new())
     };
+    let generic = match kind {
+        WebhookKind::Alertmanager => generic::read(section, false),
+        WebhookKind::Generic => generic::read(section, true),
+        WebhookKind::Github | WebhookKind::Sentry => Generic::default(),
+    };
     let secret = secret::read(section, key, Program::Ingest, around);
     Some(Webhook {
         name: name?,
@@ -112,6 +120,7 @@ fn read(section: &mut Section<'_>, around: &Surroundings<'_>) -> Option<Webhook>
         cloud,
         events,
         branches,
+        generic,
         quiet_after,
     })
 }
