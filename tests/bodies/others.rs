@@ -110,19 +110,14 @@ fn what_a_real_alertmanager_posted_is_read() {
     }
 }
 
-#[test]
-fn sentry_tells_what_somebody_asked_for_and_what_it_sorts_itself() {
-    let hook = webhook("sentry", "");
+/// A resource, a body of it, and what is told.
+fn sentrys() -> Vec<(&'static str, Value, &'static str)> {
     let event = |level: &str| {
         json!({"action": "triggered", "data": {"event": {"title": "TypeError: x", "level": level,
         "web_url": "https://sentry.example/1", "event_id": "e1"}, "triggered_rule": "Any error"}})
     };
-    let metric = |action: &str| {
-        json!({"action": action, "data": {"description_title": "Slow", "description_text": "p95 > 2 s",
-        "web_url": "https://sentry.example/2", "metric_alert": {"id": 5}}})
-    };
     let issue = |action: &str, level: &str| json!({"action": action, "data": {"issue": {"id": "7", "title": "KeyError", "level": level}}});
-    for (resource, body, expected) in [
+    vec![
         (
             "event_alert",
             event("error"),
@@ -174,7 +169,18 @@ fn sentry_tells_what_somebody_asked_for_and_what_it_sorts_itself() {
             json!({"action": "created"}),
             "low\toperations\tSentry: installation created",
         ),
-    ] {
+    ]
+}
+
+fn metric(action: &str) -> Value {
+    json!({"action": action, "data": {"description_title": "Slow", "description_text": "p95 > 2 s",
+        "web_url": "https://sentry.example/2", "metric_alert": {"id": 5}}})
+}
+
+#[test]
+fn sentry_tells_what_somebody_asked_for_and_what_it_sorts_itself() {
+    let hook = webhook("sentry", "");
+    for (resource, body, expected) in sentrys() {
         assert_eq!(
             lines(&hook, Some(resource), &body),
             [expected],
