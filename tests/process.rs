@@ -21,6 +21,8 @@ mod operator;
 mod output;
 #[path = "process/prompt.rs"]
 mod prompt;
+#[path = "process/receiver.rs"]
+mod receiver;
 #[path = "process/second.rs"]
 mod second;
 #[path = "process/stop.rs"]
