@@ -4,7 +4,7 @@ use super::Surroundings;
 use super::github::{self, Branch, Events};
 use super::reader::{Read, Section};
 use super::secret::{self, Program, SecretFile};
-use super::value::{DAY, TEN_YEARS, duration, flag, text};
+use super::value::{DAY, TEN_YEARS, address_name, duration, flag, text};
 use std::collections::HashSet;
 use std::time::Duration;
 use toml::de::DeValue;
@@ -86,7 +86,7 @@ pub(super) fn read_all(root: &mut Section<'_>, around: &Surroundings<'_>) -> Vec
 
 fn read(section: &mut Section<'_>, around: &Surroundings<'_>) -> Option<Webhook> {
     let missing = "is missing; write the name that ends its address, /hook/NAME";
-    let name = section.need("name", missing, name);
+    let name = section.need("name", missing, address_name);
     let missing = "is missing; write \"github\", \"sentry\", \"alertmanager\" or \"generic\"";
     let kind = section.need("kind", missing, kind);
     let tags = section.list("tags", text).unwrap_or_default();
@@ -114,17 +114,6 @@ fn read(section: &mut Section<'_>, around: &Surroundings<'_>) -> Option<Webhook>
         branches,
         quiet_after,
     })
-}
-
-fn name(value: &DeValue<'_>) -> Read<String> {
-    let name = text(value)?;
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
-    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
-        return Err(format!(
-            "{name:?} cannot end an address; write at most 64 small letters, digits, - and _"
-        ));
-    }
-    Ok(name)
 }
 
 fn kind(value: &DeValue<'_>) -> Read<WebhookKind> {
