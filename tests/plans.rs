@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use shared::model::{
-    Blame, Category, DedupKey, Entry, Item, Judge, Lease, Priority, Settlement, Severity,
+    Blame, Category, DedupKey, Entry, Item, Judge, Lease, Priority, Pulse, Settlement, Severity,
     Validators, Verdict,
 };
 use shared::store::explain::{self, Sought};
@@ -17,7 +17,8 @@ use shared::store::outbox::{self, Claim, Notice, operator, prune, waiting};
 use shared::store::posts::{self, Arrival, Post};
 use shared::store::stories::{self, Story};
 use shared::store::{
-    StoreError, absent, edits, feeds, gate, heartbeats, items, journal, models, status, timeline,
+    StoreError, absent, beats, edits, feeds, gate, heartbeats, items, journal, models, status,
+    timeline,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -202,7 +203,12 @@ fn the_tick(db: &Connection) -> Result<(), StoreError> {
     for posted in items::pending(db, 0, 10)? {
         posts::thread(db, posted.id)?;
     }
+    posts::told_to(db, Some(1))?;
     posts::prune(db, later)?;
+    beats::keep(db, "backup", &Pulse::default())?;
+    beats::all(db)?;
+    beats::get(db, "backup")?;
+    beats::forget(db, "backup")?;
     heartbeats::tick_finished(db, "done", now)
 }
 

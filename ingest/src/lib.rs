@@ -6,6 +6,7 @@ mod absence;
 pub mod allocator;
 pub mod args;
 mod asking;
+pub mod beats;
 pub mod classify;
 pub mod command;
 pub mod dry_run;

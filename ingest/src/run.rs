@@ -3,6 +3,7 @@
 
 use crate::absence;
 use crate::asking::{Judged, Waiting};
+use crate::beats;
 use crate::classify;
 use crate::classify::facts::Facts;
 use crate::edits;
@@ -86,6 +87,7 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
         report: Report::default(),
     };
     tick.take_in_deliveries().await;
+    tick.look_at_beats().await;
     let due = tick.schedule(&options).await?;
     tick.judge().await?;
     tick.gather(due, &options).await?;
@@ -117,6 +119,20 @@ struct Tick {
 }
 
 impl Tick {
+    /// First of all: it takes no time, and a slow feed must not delay what it tells.
+    async fn look_at_beats(&mut self) {
+        let (store, now) = (&self.store, self.scene.clock.now());
+        match beats::look(store, &self.scene.config, now).await {
+            Ok(changed) => {
+                self.report.deliveries += changed.rows;
+                let alerts = changed.alerts.iter().map(AlertReport::of);
+                self.report.alerts.extend(alerts);
+            }
+            Err(error) => tracing::warn!("heartbeats are looked at by the next tick: {error}"),
+        }
+        doorbell::ring(&beside(self.store.path(), ".bell"));
+    }
+
     /// The feeds that are due, those that waited longest first.
     async fn schedule(&mut self, options: &Options) -> Result<Vec<Planned>, Failure> {
         let wanted = plan::wanted(&self.scene.config, options.feed.as_ref())?;

@@ -103,8 +103,24 @@ CREATE TABLE arrival(
 CREATE INDEX arrival_body ON arrival(feed_id,body,at);
 CREATE INDEX arrival_at   ON arrival(at);
 
+-- Our own signs of life: the tick's.
 CREATE TABLE heartbeat(
   name TEXT PRIMARY KEY, started_at REAL, finished_at REAL, report TEXT
+) STRICT, WITHOUT ROWID;
+
+-- Heartbeats of others: what was heard of each job, and what was told of it and is not over.
+CREATE TABLE beat(
+  name        TEXT PRIMARY KEY,
+  known_at    REAL NOT NULL,                   -- since when it is expected
+  seen_at     REAL,                            -- the last success,
+  failed_at   REAL, status INTEGER,            -- the last failure with its exit status,
+  is_failed   INTEGER NOT NULL DEFAULT 0,      -- and which of the two was later
+  started_at  REAL,                            -- the run that goes on
+  note        TEXT,                            -- what came with the last call
+  -- What is waited for since then, for how much of that we were there to hear it, in seconds, and when a tick last looked.
+  waits_since REAL, waited REAL NOT NULL DEFAULT 0, looked_at REAL,
+  told        TEXT CHECK(told IN('missed','overrun','failed')), told_at REAL, alert_id INTEGER,
+  CONSTRAINT told_iff_when CHECK((told IS NULL)=(told_at IS NULL))
 ) STRICT, WITHOUT ROWID;
 
 -- The models that judge: how they fare, what was told of that, and what was asked of the cloud.

@@ -7,10 +7,11 @@ use super::rule::SENT;
 use super::secret::{self, Program, SecretFile};
 use super::value::{DAY, MINUTE, address_name, duration, one_of, text, timezone};
 use crate::model::{Pulse, Severity, Timestamp};
-use crate::policy::beat::{Phase, Terms, comes_after, phase};
+use crate::policy::beat::{Terms, comes_after, phase};
 use jiff::civil::date;
 use jiff::tz::TimeZone;
 use jiff::{Span, ZonedDateTime};
+use serde::Serialize;
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -86,15 +87,54 @@ impl Beat {
         }
     }
 
-    pub fn phase(&self, pulse: &Pulse, now: Timestamp) -> Phase {
-        phase(pulse, &self.terms(pulse), now)
-    }
-
     /// The schedule in the words of the configuration.
     pub fn rhythm(&self) -> String {
         match &self.schedule {
             Schedule::Every(period) => format!("every {}", humantime::format_duration(*period)),
             Schedule::Cron(cron) => format!("cron {}", cron.as_str()),
+        }
+    }
+}
+
+/// How a beat is, for a person or a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Account {
+    pub name: String,
+    pub state: &'static str,
+    pub schedule: String,
+    /// The last success.
+    pub last_seen: Option<Timestamp>,
+    /// When it must come, or, of a run that goes on, must have ended.
+    pub due: Timestamp,
+    pub last_failed: Option<Timestamp>,
+    pub exit_status: Option<u8>,
+    pub note: Option<String>,
+    /// Since when somebody was told of a trouble that is not over.
+    pub told: Option<Timestamp>,
+}
+
+impl Account {
+    /// Of what is known of a beat; one that nobody has looked at yet is new.
+    pub fn of(beat: &Beat, pulse: Option<&Pulse>, now: Timestamp) -> Self {
+        let new = Pulse {
+            known_at: now,
+            ..Pulse::default()
+        };
+        let pulse = pulse.unwrap_or(&new);
+        let terms = beat.terms(pulse);
+        Self {
+            name: beat.name.clone(),
+            state: phase(pulse, &terms, now).name(),
+            schedule: beat.rhythm(),
+            last_seen: pulse.seen_at,
+            due: match pulse.started_at {
+                Some(started) => started + terms.longest_run,
+                None => terms.due,
+            },
+            last_failed: pulse.failed_at,
+            exit_status: pulse.status,
+            note: pulse.note.clone(),
+            told: pulse.told.map(|told| told.at),
         }
     }
 }

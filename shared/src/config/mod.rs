@@ -32,7 +32,7 @@ mod value;
 mod webhook;
 
 pub use access::{Access, Family, Header, HeaderText};
-pub use beat::{Beat, Schedule};
+pub use beat::{Account, Beat, Schedule};
 pub use channel::{Channel, ChannelKind};
 pub use classify::{Classify, Cloud, CloudApi, Ollama};
 pub use digest::Digests;

@@ -143,8 +143,8 @@ fn believe(pulse: &mut Pulse, now: Timestamp) {
     pulse.started_at = latest(pulse.started_at);
 }
 
-/// A call that came at `at`. What came late out of a file changes nothing that came after it; what
-/// comes now is the last word, whatever other clocks wrote before.
+/// A call that came at `at`. What comes now is the last word, whatever other clocks wrote before; what
+/// came earlier, and waited in a file, changes nothing that came after it.
 #[must_use]
 pub fn hear(
     pulse: &Pulse,
@@ -154,7 +154,7 @@ pub fn hear(
     now: Timestamp,
 ) -> Pulse {
     let mut next = pulse.clone();
-    if at + AHEAD >= now {
+    if at >= now {
         believe(&mut next, at);
     }
     let last_end = next.seen_at.max(next.failed_at);

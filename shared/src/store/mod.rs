@@ -7,6 +7,7 @@ pub mod absent;
 mod adopt;
 pub mod alarms;
 pub mod backup;
+pub mod beats;
 pub mod edits;
 mod error;
 pub mod explain;
