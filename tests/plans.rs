@@ -16,9 +16,10 @@ use shared::store::outbox::operator::{Filter, Listed, Movable};
 use shared::store::outbox::{self, Claim, Notice, operator, prune, waiting};
 use shared::store::posts::{self, Arrival, Post};
 use shared::store::stories::{self, Story};
+use shared::store::watch::Reading;
 use shared::store::{
     StoreError, absent, beats, edits, feeds, gate, heartbeats, items, journal, models, status,
-    timeline,
+    timeline, watch,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -209,6 +210,17 @@ fn the_tick(db: &Connection) -> Result<(), StoreError> {
     beats::all(db)?;
     beats::get(db, "backup")?;
     beats::forget(db, "backup")?;
+    let reading = Reading {
+        wall: now,
+        steady: Duration::ZERO,
+        boot: "one".to_owned(),
+    };
+    watch::keep_reading(db, &reading)?;
+    watch::reading(db)?;
+    watch::keep_suspicion(db, None)?;
+    watch::suspicion(db)?;
+    watch::drain(db, &|_| true, now)?;
+    watch::untold(db)?;
     heartbeats::tick_finished(db, "done", now)
 }
 

@@ -14,6 +14,7 @@ use crate::heartbeat;
 use crate::judging::Judging;
 use crate::listen;
 use crate::parsing::Parsing;
+use crate::ping::Pings;
 use crate::plan::{self, Planned};
 use crate::progress::Progress;
 use crate::reader::Reader;
@@ -21,6 +22,7 @@ use crate::report::{AlertReport, Report};
 use crate::seed;
 use crate::tell;
 use crate::telling;
+use crate::watch;
 use shared::Failure;
 use shared::config::{Config, Feed};
 use shared::platform::clock::Clock;
@@ -69,9 +71,23 @@ pub struct Options {
 /// # Errors
 /// `AlreadyRunning` when another tick holds the lock; what makes the database unusable.
 pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
+    let held = lock(&scene.config.state_path)?;
+    // One feed by hand is no tick.
+    let pings = options
+        .feed
+        .is_none()
+        .then(|| Pings::begin(&scene.config.ping));
+    let ended = tick(scene, options).await;
+    drop(held);
+    if let Some(pings) = pings {
+        pings.end(&ended).await;
+    }
+    ended
+}
+
+async fn tick(scene: Scene, options: Options) -> Result<Report, Failure> {
     let start = Instant::now();
     let path = scene.config.state_path.clone();
-    let _lock = lock(&path)?;
     let store = Arc::new(Store::open(&path)?);
     heartbeat::started(&store, scene.clock.now()).await;
     room::require(&path, scene.config.min_free)?;
@@ -86,6 +102,7 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
         warned: false,
         report: Report::default(),
     };
+    tick.watch().await;
     tick.take_in_deliveries().await;
     tick.look_at_beats().await;
     let due = tick.schedule(&options).await?;
@@ -119,6 +136,17 @@ struct Tick {
 }
 
 impl Tick {
+    /// The sender and the clock.
+    async fn watch(&mut self) {
+        match watch::look(&self.store, &self.scene.config, &self.scene.clock).await {
+            Ok(watched) => {
+                self.report.deliveries += watched.rows;
+                self.report.troubles = watched.troubles;
+            }
+            Err(error) => tracing::warn!("the sender is looked at by the next tick: {error}"),
+        }
+    }
+
     /// First of all: it takes no time, and a slow feed must not delay what it tells.
     async fn look_at_beats(&mut self) {
         let (store, now) = (&self.store, self.scene.clock.now());

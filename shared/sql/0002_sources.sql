@@ -103,9 +103,10 @@ CREATE TABLE arrival(
 CREATE INDEX arrival_body ON arrival(feed_id,body,at);
 CREATE INDEX arrival_at   ON arrival(at);
 
--- Our own signs of life: the tick's.
+-- Our own signs of life, and what a tick remembers to watch over us: 'tick'; 'clock', what both clocks showed
+-- then; 'sender', since when it seems not to drain and when that was last seen.
 CREATE TABLE heartbeat(
-  name TEXT PRIMARY KEY, started_at REAL, finished_at REAL, report TEXT
+  name TEXT PRIMARY KEY, started_at REAL, finished_at REAL, report TEXT, steady REAL, boot TEXT
 ) STRICT, WITHOUT ROWID;
 
 -- Heartbeats of others: what was heard of each job, and what was told of it and is not over.

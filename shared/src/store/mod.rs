@@ -32,6 +32,7 @@ pub mod status;
 pub mod stories;
 pub mod timeline;
 pub mod verify;
+pub mod watch;
 mod writer;
 
 pub use error::{Remedy, StoreError, mebibytes};
