@@ -6,6 +6,7 @@ mod ping;
 use shared::model::{Blame, Priority, Settlement, Timestamp};
 use shared::platform::lock::{Held, LockFile};
 use shared::store::beside;
+use shared::store::posts::{self, Arrival};
 use std::time::Duration;
 use watchalert_tests::desk::Desk;
 use watchalert_tests::feeds::Reply;
@@ -206,4 +207,40 @@ fn what_no_channel_could_tell_the_outside_hears() {
     assert_eq!(pinged(&desk).0, 1);
     drop(running);
     desk.world.advance(MINUTE);
+}
+
+#[test]
+fn a_webhook_that_is_not_called_any_more_is_told_once_and_so_is_its_next_call() {
+    let mut desk = desk();
+    std::fs::write(desk.path("hook"), "hunter2").expect("written");
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(desk.path("hook"), private).expect("set");
+    desk.configure(&[], "[[webhook]]\nname = \"infra\"\nkind = \"github\"\nsecret_file = \"hook\"\nquiet_after = \"3d\"");
+    let day = 24 * HOUR;
+    let pass = |desk: &mut Desk, days: u32| {
+        for _ in 0..days {
+            desk.tick();
+            desk.world.advance(day);
+        }
+    };
+    // It is expected from the first tick on.
+    pass(&mut desk, 2);
+    assert_eq!(desk.notices(), [""; 0]);
+    pass(&mut desk, 4);
+    assert_eq!(desk.notices(), ["The webhook infra was not called for 3 d"]);
+    let now = desk.world.clock.now();
+    let call = Arrival {
+        name: "infra".to_owned(),
+        delivery: None,
+        body: "b".to_owned(),
+        repeats_within: HOUR,
+        posts: Vec::new(),
+    };
+    desk.world
+        .write(move |db| posts::receive(db, &call, now))
+        .expect("received");
+    pass(&mut desk, 2);
+    assert_eq!(desk.notices()[1..], ["The webhook infra is called again"]);
+    pass(&mut desk, 3);
+    assert_eq!(desk.notices().len(), 3, "{:?}", desk.notices());
 }

@@ -6,7 +6,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use shared::model::{
     Blame, Category, DedupKey, Entry, Item, Judge, Lease, Priority, Pulse, Settlement, Severity,
-    Validators, Verdict,
+    Timestamp, Validators, Verdict,
 };
 use shared::store::explain::{self, Sought};
 use shared::store::health::{self, Told};
@@ -149,6 +149,26 @@ fn parsed(items: Vec<Item>) -> Parsed {
     }
 }
 
+fn what_it_watches(db: &Connection, now: Timestamp) -> Result<(), StoreError> {
+    posts::expect(db, "other", now)?;
+    beats::keep(db, "backup", &Pulse::default())?;
+    beats::all(db)?;
+    beats::get(db, "backup")?;
+    beats::forget(db, "backup")?;
+    let reading = Reading {
+        wall: now,
+        steady: Duration::ZERO,
+        boot: "one".to_owned(),
+    };
+    watch::keep_reading(db, &reading)?;
+    watch::reading(db)?;
+    watch::keep_suspicion(db, None)?;
+    watch::suspicion(db)?;
+    watch::drain(db, &|_| true, now)?;
+    watch::untold(db)?;
+    Ok(())
+}
+
 fn the_tick(db: &Connection) -> Result<(), StoreError> {
     let now = START;
     heartbeats::tick_started(db, now)?;
@@ -206,21 +226,7 @@ fn the_tick(db: &Connection) -> Result<(), StoreError> {
     }
     posts::told_to(db, Some(1))?;
     posts::prune(db, later)?;
-    beats::keep(db, "backup", &Pulse::default())?;
-    beats::all(db)?;
-    beats::get(db, "backup")?;
-    beats::forget(db, "backup")?;
-    let reading = Reading {
-        wall: now,
-        steady: Duration::ZERO,
-        boot: "one".to_owned(),
-    };
-    watch::keep_reading(db, &reading)?;
-    watch::reading(db)?;
-    watch::keep_suspicion(db, None)?;
-    watch::suspicion(db)?;
-    watch::drain(db, &|_| true, now)?;
-    watch::untold(db)?;
+    what_it_watches(db, now)?;
     heartbeats::tick_finished(db, "done", now)
 }
 

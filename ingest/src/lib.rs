@@ -33,6 +33,7 @@ mod request;
 pub mod route;
 pub mod run;
 mod seed;
+mod silence;
 mod tell;
 mod telling;
 pub mod trouble;

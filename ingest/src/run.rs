@@ -20,6 +20,7 @@ use crate::progress::Progress;
 use crate::reader::Reader;
 use crate::report::{AlertReport, Report};
 use crate::seed;
+use crate::silence;
 use crate::tell;
 use crate::telling;
 use crate::watch;
@@ -104,7 +105,7 @@ async fn tick(scene: Scene, options: Options) -> Result<Report, Failure> {
     };
     tick.watch().await;
     tick.take_in_deliveries().await;
-    tick.look_at_beats().await;
+    tick.look_at_callers().await;
     let due = tick.schedule(&options).await?;
     tick.judge().await?;
     tick.gather(due, &options).await?;
@@ -147,8 +148,8 @@ impl Tick {
         }
     }
 
-    /// First of all: it takes no time, and a slow feed must not delay what it tells.
-    async fn look_at_beats(&mut self) {
+    /// Who calls us. Before feeds are read: it takes no time, and a slow feed must not delay it.
+    async fn look_at_callers(&mut self) {
         let (store, now) = (&self.store, self.scene.clock.now());
         match beats::look(store, &self.scene.config, now).await {
             Ok(changed) => {
@@ -157,6 +158,10 @@ impl Tick {
                 self.report.alerts.extend(alerts);
             }
             Err(error) => tracing::warn!("heartbeats are looked at by the next tick: {error}"),
+        }
+        match silence::tell(store, &self.scene.config, now).await {
+            Ok(rows) => self.report.deliveries += rows,
+            Err(error) => tracing::warn!("webhooks are looked at by the next tick: {error}"),
         }
         doorbell::ring(&beside(self.store.path(), ".bell"));
     }

@@ -56,7 +56,7 @@ pub enum Received {
 /// Stores what a delivery brings. Once this commits it may be answered: nothing of it gets lost.
 pub fn receive(db: &Db, arrival: &Arrival, now: Timestamp) -> Result<Received, StoreError> {
     const FEED: &str = "\
-INSERT INTO feed(url,title,seeded_at,attempted_at,succeeded_at) VALUES(:url,:name,:now,:now,:now)
+INSERT INTO feed(url,title,seeded_at,seed_told_at,attempted_at,succeeded_at) VALUES(:url,:name,:now,:now,:now,:now)
     ON CONFLICT(url) DO UPDATE SET attempted_at=:now,succeeded_at=:now,failures=0,last_error=NULL,left_at=NULL RETURNING id";
     const ARRIVED: &str = "\
 INSERT INTO arrival(feed_id,delivery,body,items,at) VALUES(:feed,:delivery,:body,:items,:now)";
@@ -86,6 +86,16 @@ INSERT INTO arrival(feed_id,delivery,body,items,at) VALUES(:feed,:delivery,:body
             .execute(named_params! {":now": seconds, ":id": feed_id})?;
     }
     Ok(Received::Stored { new, known })
+}
+
+/// From now on a webhook is expected to be called.
+pub fn expect(db: &Db, name: &str, now: Timestamp) -> Result<(), StoreError> {
+    const EXPECT: &str = "\
+INSERT INTO feed(url,title,seeded_at,seed_told_at) VALUES(:url,:name,:now,:now) ON CONFLICT(url) DO NOTHING";
+    db.prepare_cached(EXPECT)?.execute(named_params! {
+        ":url": format!("{SCHEME}{name}"), ":name": name, ":now": now.unix_seconds(),
+    })?;
+    Ok(())
 }
 
 /// When the same delivery came first.
