@@ -195,7 +195,10 @@ mod tests {
             heard(b"disk\nfull \x1b[31m\xff").as_deref(),
             Some("disk full [31m\u{fffd}")
         );
-        assert_eq!(heard(&[b'x'; 100_000]).expect("text").chars().count(), NOTE);
+        assert_eq!(
+            heard(&vec![b'x'; 100_000]).expect("text").chars().count(),
+            NOTE
+        );
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub struct Beat {
 pub enum Schedule {
     /// So long after the last time.
     Every(Duration),
-    Cron(Cron),
+    Cron(Box<Cron>),
 }
 
 impl Beat {
@@ -144,7 +144,7 @@ impl Account {
 fn every(period: Duration, after: Timestamp, zoned: &ZonedDateTime) -> Timestamp {
     let plain = after + period;
     let days = period.as_secs() / DAY.as_secs();
-    if period.as_secs() % DAY.as_secs() > 0 || period.subsec_nanos() > 0 {
+    if !period.as_nanos().is_multiple_of(DAY.as_nanos()) {
         return plain;
     }
     let days = i64::try_from(days)
@@ -167,11 +167,11 @@ pub(super) fn read_all(
     let mut beats = Vec::new();
     for mut section in root.tables("heartbeat") {
         if let Some(beat) = read(&mut section, zone, around) {
-            if !names.insert(beat.name.clone()) {
+            if names.insert(beat.name.clone()) {
+                check_token(&beat, &mut tokens, &section, around);
+            } else {
                 let what = format!("{:?} is another heartbeat's name; choose one", beat.name);
                 section.refuse("name", what);
-            } else {
-                check_token(&beat, &mut tokens, &section, around);
             }
             beats.push(beat);
         }
@@ -226,7 +226,8 @@ fn read_schedule(section: &mut Section<'_>) -> Option<Schedule> {
     let every = section
         .get("every", duration(SENSIBLE))
         .map(Schedule::Every);
-    let cron = section.get("cron", cron).map(Schedule::Cron);
+    let cron = section.get("cron", cron);
+    let cron = cron.map(|cron| Schedule::Cron(Box::new(cron)));
     every.or(cron)
 }
 

@@ -56,9 +56,10 @@ pub fn comes_after(pulse: &Pulse) -> Timestamp {
 pub fn phase(pulse: &Pulse, terms: &Terms, now: Timestamp) -> Phase {
     let over = is_over(pulse, terms, now);
     if pulse.started_at.is_some() {
-        return match over {
-            true => Phase::Troubled(Trouble::Overrun),
-            false => Phase::Running,
+        return if over {
+            Phase::Troubled(Trouble::Overrun)
+        } else {
+            Phase::Running
         };
     }
     if pulse.is_failed {
@@ -70,9 +71,10 @@ pub fn phase(pulse: &Pulse, terms: &Terms, now: Timestamp) -> Phase {
             None => Phase::New,
         };
     }
-    match over {
-        true => Phase::Troubled(Trouble::Missed),
-        false => Phase::Late,
+    if over {
+        Phase::Troubled(Trouble::Missed)
+    } else {
+        Phase::Late
     }
 }
 

@@ -195,7 +195,9 @@ fn a_token_must_fit_an_address_and_be_one_beats_own() {
     }
     let mut text = "[channel.screen]\nkind = 'console'\n".to_owned();
     for file in ["good", "same", "short", "slash"] {
-        text += &format!("[[heartbeat]]\nname = '{file}'\nevery = '1h'\ntoken_file = '{file}'\n");
+        text += "[[heartbeat]]\nname = 'NAME'\nevery = '1h'\ntoken_file = 'NAME'\n"
+            .replace("NAME", file)
+            .as_str();
     }
     let parse = |program| {
         let around = Surroundings {
