@@ -2,6 +2,8 @@
 
 #[path = "beats/days.rs"]
 mod days;
+#[path = "beats/killed.rs"]
+mod killed;
 
 use shared::config::{Config, Program, Surroundings};
 use shared::model::{Heard, Signal, Timestamp};

@@ -4,7 +4,8 @@ use super::{desk, pinged};
 use shared::config::{Config, Program};
 use watchalert_ingest::progress::Progress;
 use watchalert_ingest::run::{self, Options, Scene};
-use watchalert_tests::feeds::Reply;
+use watchalert_tests::feeds::{FeedServer, Reply};
+use watchalert_tests::programs::{Place, Program as Real};
 use watchalert_tests::world::{runtime, skip_waits_once};
 
 #[test]
@@ -84,4 +85,51 @@ fn whatever_the_other_side_does_the_tick_is_done() {
     });
     assert_eq!(report.troubles, [""; 0]);
     desk.world.all_invariants_hold();
+}
+
+#[test]
+fn no_log_shows_an_address() {
+    let server = FeedServer::start();
+    let dead = std::net::TcpListener::bind("127.0.0.1:0")
+        .expect("bound")
+        .local_addr();
+    let dead = format!("http://{}/hunter2-start", dead.expect("an address"));
+    let success = server.url("/hunter2-success");
+    let ping = |start: &str| {
+        format!(
+            "[channel.screen]\nkind = \"console\"\n[ping]\nstart = \"{start}\"\nsuccess_file = \"ping\"\n"
+        )
+    };
+    let place = Place::new(&ping(&dead));
+    let file = place.config().with_file_name("ping");
+    std::fs::write(&file, success).expect("written");
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&file, private).expect("set");
+    let mut said = String::new();
+    for (start, reply) in [
+        (dead, Reply::status(200)),
+        (
+            server.url("/hunter2-start"),
+            Reply::redirect(302, "/hunter2-there"),
+        ),
+    ] {
+        place.configure(&ping(&start));
+        server.set("/hunter2-success", reply);
+        let ended = place.run(Real::Ingest, &["-vv", "--json"]);
+        assert_eq!(ended.code, Some(0), "{ended:#?}");
+        said += &(ended.out + &ended.err);
+    }
+    assert!(
+        said.contains("the outside ping (start) did not get through"),
+        "{said}"
+    );
+    assert!(
+        said.contains("the outside ping (success) did not get through"),
+        "{said}"
+    );
+    let shown: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("hunter2"))
+        .collect();
+    assert!(shown.is_empty(), "{shown:#?}");
 }
