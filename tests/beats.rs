@@ -317,6 +317,11 @@ fn a_tick_looks_and_a_person_sees() {
     let told = "SELECT group_concat(title) FROM alert";
     assert_eq!(desk.world.ask(told), "Heartbeat db is missing");
     let said = desk.said(&["beats"]);
+    let seen = "SELECT group_concat(name||' '||state) FROM beats";
+    assert_eq!(desk.world.ask(seen), "db missed,log new");
+    let id = desk.world.ask("SELECT payload->>'short_id' FROM alert");
+    let why = desk.said(&["explain", &format!("#{id}")]);
+    assert!(why.contains("Heartbeat db is missing"), "{why}");
     let lines: Vec<Vec<&str>> = said
         .lines()
         .map(|line| line.split_whitespace().collect())

@@ -152,6 +152,12 @@ CREATE VIEW feeds AS
          datetime(succeeded_at,'unixepoch') AS last_success, datetime(new_item_at,'unixepoch') AS last_new,
          failures, last_error
     FROM feed ORDER BY failures DESC, id;
+CREATE VIEW beats AS
+  SELECT name, coalesce(told, CASE WHEN started_at IS NOT NULL THEN 'running' WHEN is_failed THEN 'failed'
+                                   WHEN waits_since IS NOT NULL THEN 'late' WHEN seen_at IS NULL THEN 'new' ELSE 'up' END) AS state,
+         datetime(seen_at,'unixepoch') AS last_success, datetime(failed_at,'unixepoch') AS last_failure, status, note,
+         datetime(told_at,'unixepoch') AS told
+    FROM beat ORDER BY told_at IS NULL, name;
 CREATE VIEW sources AS
   SELECT feed.id, coalesce(feed.title,feed.url) AS source, count(item.id) AS items,
          coalesce(sum(item.state='seeded'),0) AS seeded, coalesce(sum(item.state='pending'),0) AS pending,

@@ -54,4 +54,14 @@ fn ticks_that_are_killed_anywhere_tell_each_turn_of_a_heartbeat_once() {
     let twice = "SELECT count(*)-count(DISTINCT alert_id) FROM outbox";
     assert_eq!(ask(&db, twice), "0");
     place.run(Program::Sender, &["verify"]).well();
+    let status = place.run(Program::Sender, &["status"]).well().out;
+    assert_eq!(
+        status.matches("\nheartbeat      job").count(),
+        BEATS,
+        "{status}"
+    );
+    let status = place.run(Program::Sender, &["status", "--json"]).well().out;
+    let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
+    assert_eq!(status["heartbeats"][7]["name"], "job7");
+    assert!(["missed", "up"].contains(&status["heartbeats"][7]["state"].as_str().expect("text")));
 }
