@@ -85,19 +85,18 @@ impl Watched {
         let terms = self.beat.terms(&pulse);
         let phase = beat::phase(&pulse, &terms, now);
         let mut changed = Changed::default();
-        match beat::news(&pulse, phase) {
+        match beat::news(&pulse, &terms, phase) {
             None => {}
             Some(News::Begun(trouble)) => {
                 let owed = self.begun(&pulse, &terms, trouble, now);
                 let alert_id = Some(changed.enqueue(db, owed, now)?);
                 pulse.told = Some(Told {
-                    trouble,
-                    at: now,
                     alert_id,
+                    ..beat::told(trouble, &terms, now)
                 });
             }
             Some(News::Over(told)) => {
-                let mut owed = self.over(&pulse, told, now);
+                let mut owed = self.over(told, now);
                 let heard = posts::told_to(db, told.alert_id)?;
                 if !heard.is_empty() {
                     owed.to = where_told(&heard, &owed.to);
@@ -153,14 +152,14 @@ impl Watched {
         )
     }
 
-    fn over(&self, pulse: &Pulse, told: Told, now: Timestamp) -> Owed {
+    fn over(&self, told: Told, now: Timestamp) -> Owed {
         let name = &self.beat.name;
         let what = match told.trouble {
             Trouble::Missed => "missing",
             Trouble::Overrun => "not ending",
             Trouble::Failed => "failed",
         };
-        let summary = if pulse.seen_at.is_some_and(|seen| seen >= told.at) {
+        let summary = if told.is_past {
             format!("It was {what} for {}.", span(now.since(told.at)))
         } else {
             format!("It was {what}, and by its schedule it is not any more.")

@@ -121,6 +121,8 @@ CREATE TABLE beat(
   -- What is waited for since then, for how much of that we were there to hear it, in seconds, and when a tick last looked.
   waits_since REAL, waited REAL NOT NULL DEFAULT 0, looked_at REAL,
   told        TEXT CHECK(told IN('missed','overrun','failed')), told_at REAL, alert_id INTEGER,
+  told_due    REAL,                            -- when what was missed was due
+  is_past     INTEGER NOT NULL DEFAULT 0,      -- it has succeeded since
   CONSTRAINT told_iff_when CHECK((told IS NULL)=(told_at IS NULL))
 ) STRICT, WITHOUT ROWID;
 

@@ -7,7 +7,7 @@ use super::rule::SENT;
 use super::secret::{self, Program, SecretFile};
 use super::value::{DAY, MINUTE, address_name, duration, one_of, text, timezone};
 use crate::model::{Pulse, Severity, Timestamp};
-use crate::policy::beat::{Terms, comes_after, phase};
+use crate::policy::beat::{Terms, comes_after, state};
 use jiff::civil::date;
 use jiff::tz::TimeZone;
 use jiff::{Span, ZonedDateTime};
@@ -124,7 +124,7 @@ impl Account {
         let terms = beat.terms(pulse);
         Self {
             name: beat.name.clone(),
-            state: phase(pulse, &terms, now).name(),
+            state: state(pulse, &terms, now),
             schedule: beat.rhythm(),
             last_seen: pulse.seen_at,
             due: match pulse.started_at {

@@ -81,5 +81,9 @@ pub struct Pulse {
 pub struct Told {
     pub trouble: Trouble,
     pub at: Timestamp,
+    /// When what was missed was due; `None` when it was something else, or a clock has made that void.
+    pub due: Option<Timestamp>,
+    /// It has succeeded since.
+    pub is_past: bool,
     pub alert_id: Option<i64>,
 }

@@ -125,6 +125,9 @@ pub fn look(pulse: &Pulse, terms: &Terms, most_apart: Duration, now: Timestamp) 
     // A clock that is wrong for an hour is the clock.
     if ahead.is_some() && next.waited >= LISTENED {
         believe(&mut next, now);
+        if let Some(told) = &mut next.told {
+            told.due = None;
+        }
     }
     next
 }
@@ -172,6 +175,9 @@ pub fn hear(
         Signal::Success | Signal::Status(0) => {
             next.seen_at = next.seen_at.max(Some(at));
             ended(&mut next, is_last, false, at);
+            if let Some(told) = &mut next.told {
+                told.is_past |= is_last;
+            }
         }
         Signal::Fail | Signal::Status(_) => {
             next.failed_at = next.failed_at.max(Some(at));
@@ -202,16 +208,36 @@ pub enum News {
 }
 
 /// One trouble is told once, whatever else becomes of it; and its end, which only a success is, or
-/// another schedule.
-pub fn news(pulse: &Pulse, phase: Phase) -> Option<News> {
+/// another schedule: a clock that goes back behind what was due makes nothing well.
+pub fn news(pulse: &Pulse, terms: &Terms, phase: Phase) -> Option<News> {
     match (pulse.told, phase) {
         (None, Phase::Troubled(trouble)) => Some(News::Begun(trouble)),
-        (Some(told), Phase::New | Phase::Up | Phase::Late) => Some(News::Over(told)),
-        (Some(told), Phase::Running) => {
-            let is_well = !pulse.is_failed && pulse.seen_at.is_some_and(|seen| seen >= told.at);
-            is_well.then_some(News::Over(told))
+        (Some(told), Phase::New | Phase::Up | Phase::Late | Phase::Running) => {
+            let is_waited_for = pulse.is_failed || phase == Phase::Running;
+            let is_otherwise = !is_waited_for && told.due.is_some_and(|due| due != terms.due);
+            (told.is_past && !pulse.is_failed || is_otherwise).then_some(News::Over(told))
         }
         (Some(_), Phase::Troubled(_)) | (None, _) => None,
+    }
+}
+
+/// What is told of a trouble that begins.
+pub fn told(trouble: Trouble, terms: &Terms, at: Timestamp) -> Told {
+    Told {
+        trouble,
+        at,
+        due: (trouble == Trouble::Missed).then_some(terms.due),
+        is_past: false,
+        alert_id: None,
+    }
+}
+
+/// The name of how it is: what was told and is not over goes before what the clock says.
+pub fn state(pulse: &Pulse, terms: &Terms, now: Timestamp) -> &'static str {
+    let phase = phase(pulse, terms, now);
+    match pulse.told {
+        Some(told) if !told.is_past && phase != Phase::Running => told.trouble.name(),
+        _ => phase.name(),
     }
 }
 

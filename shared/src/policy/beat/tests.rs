@@ -14,6 +14,8 @@ const APART: Duration = Duration::from_mins(6);
 struct Watch {
     pulse: Pulse,
     now: Timestamp,
+    /// Since a trouble was told.
+    has_succeeded: bool,
     /// Phases, each once, and what was told.
     seen: Vec<String>,
 }
@@ -26,6 +28,7 @@ impl Watch {
                 ..Pulse::default()
             },
             now: START,
+            has_succeeded: false,
             seen: Vec::new(),
         }
     }
@@ -45,18 +48,16 @@ impl Watch {
         if self.seen.last().is_none_or(|last| !last.ends_with(&said)) {
             self.seen.push(format!("{minutes} {said}"));
         }
-        match news(&self.pulse, phase) {
+        match news(&self.pulse, &self.terms(), phase) {
             None => {}
             Some(News::Begun(trouble)) => {
                 self.seen.push(format!("{minutes} TOLD {trouble}"));
-                self.pulse.told = Some(Told {
-                    trouble,
-                    at: self.now,
-                    alert_id: None,
-                });
+                self.pulse.told = Some(told(trouble, &self.terms(), self.now));
+                self.has_succeeded = false;
                 self.seen.push(said);
             }
             Some(News::Over(_)) => {
+                assert!(self.has_succeeded, "{:?}", self.seen);
                 self.seen.push(format!("{minutes} TOLD back"));
                 self.pulse.told = None;
                 self.seen.push(said);
@@ -78,6 +79,7 @@ impl Watch {
     }
 
     fn hear(&mut self, signal: Signal) -> &mut Self {
+        self.has_succeeded |= matches!(signal, Signal::Success | Signal::Status(0));
         self.pulse = hear(&self.pulse, signal, None, self.now, self.now);
         self.settle();
         self
@@ -167,6 +169,32 @@ fn a_clock_that_is_set_makes_nothing_missed_at_once_and_nobody_blind() {
     assert_eq!(watch.told().len(), 1, "{:?}", watch.seen);
     let at: u64 = watch.told()[0].split(' ').next().unwrap().parse().unwrap();
     assert!((130..=160).contains(&at), "{at}");
+}
+
+#[test]
+fn a_clock_that_goes_back_ends_no_trouble_and_another_schedule_does() {
+    let mut watch = Watch::new();
+    watch.ticks(80);
+    assert_eq!(watch.told(), ["70 TOLD missed"]);
+    watch.now = watch.now.minus(40 * MINUTE);
+    watch.ticks(20);
+    watch.now = watch.now.minus(48 * HOUR);
+    watch.ticks(300);
+    assert_eq!(watch.told().len(), 1, "{:?}", watch.seen);
+    watch.hear(Signal::Success);
+    assert_eq!(watch.told().len(), 2, "{:?}", watch.seen);
+    let mut watch = Watch::new();
+    watch.ticks(80);
+    let weekly = Terms {
+        due: watch.terms().due + 167 * HOUR,
+        ..watch.terms()
+    };
+    let phase = phase(&watch.pulse, &weekly, watch.now);
+    assert!(matches!(
+        news(&watch.pulse, &weekly, phase),
+        Some(News::Over(_))
+    ));
+    assert_eq!(state(&watch.pulse, &watch.terms(), START), "missed");
 }
 
 #[test]
