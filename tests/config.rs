@@ -1,5 +1,7 @@
 //! The configuration files in `fixtures/config` and `deploy`: what is refused, and in what words.
 
+#[path = "config/beats.rs"]
+mod beats;
 #[path = "config/ntfy.rs"]
 mod ntfy;
 
@@ -164,8 +166,14 @@ fn the_example_is_taken_with_every_commented_key_too() {
         })
         .collect();
     let directory = tempfile::tempdir().unwrap();
-    for name in ["cloud-key", "github-secret", "checks-token"] {
-        write_secret(&directory.path().join(name), "key");
+    for (name, secret) in [
+        ("cloud-key", "key"),
+        ("github-secret", "key"),
+        ("checks-token", "key"),
+        ("backup-token", "hunter2hunter2hunter2"),
+        ("ping-success", "https://hc.example.net/ping/hunter2"),
+    ] {
+        write_secret(&directory.path().join(name), secret);
     }
     let around = Surroundings {
         directory: directory.path(),

@@ -5,8 +5,8 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use shared::model::{
-    Blame, Category, DedupKey, Entry, Item, Judge, Lease, Priority, Settlement, Severity,
-    Validators, Verdict,
+    Blame, Category, DedupKey, Entry, Item, Judge, Lease, Priority, Pulse, Settlement, Severity,
+    Timestamp, Validators, Verdict,
 };
 use shared::store::explain::{self, Sought};
 use shared::store::health::{self, Told};
@@ -16,8 +16,10 @@ use shared::store::outbox::operator::{Filter, Listed, Movable};
 use shared::store::outbox::{self, Claim, Notice, operator, prune, waiting};
 use shared::store::posts::{self, Arrival, Post};
 use shared::store::stories::{self, Story};
+use shared::store::watch::Reading;
 use shared::store::{
-    StoreError, absent, edits, feeds, gate, heartbeats, items, journal, models, status, timeline,
+    StoreError, absent, beats, edits, feeds, gate, heartbeats, items, journal, models, status,
+    timeline, watch,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -147,6 +149,26 @@ fn parsed(items: Vec<Item>) -> Parsed {
     }
 }
 
+fn what_it_watches(db: &Connection, now: Timestamp) -> Result<(), StoreError> {
+    posts::expect(db, "other", now)?;
+    beats::keep(db, "backup", &Pulse::default())?;
+    beats::all(db)?;
+    beats::get(db, "backup")?;
+    beats::forget(db, "backup")?;
+    let reading = Reading {
+        wall: now,
+        steady: Duration::ZERO,
+        boot: "one".to_owned(),
+    };
+    watch::keep_reading(db, &reading)?;
+    watch::reading(db)?;
+    watch::keep_suspicion(db, None)?;
+    watch::suspicion(db)?;
+    watch::drain(db, &|_| true, now)?;
+    watch::untold(db)?;
+    Ok(())
+}
+
 fn the_tick(db: &Connection) -> Result<(), StoreError> {
     let now = START;
     heartbeats::tick_started(db, now)?;
@@ -202,7 +224,9 @@ fn the_tick(db: &Connection) -> Result<(), StoreError> {
     for posted in items::pending(db, 0, 10)? {
         posts::thread(db, posted.id)?;
     }
+    posts::told_to(db, Some(1))?;
     posts::prune(db, later)?;
+    what_it_watches(db, now)?;
     heartbeats::tick_finished(db, "done", now)
 }
 

@@ -115,6 +115,12 @@ block to paste is printed.")]
         after_help = "Posts go to /hook/NAME of [listen] address, or of the socket that systemd passes.\nWhat is answered with 2xx is kept. SIGTERM and SIGHUP end it when what is being received has been."
     )]
     Listen,
+    /// The heartbeats: how each is, when it came last, when it is due
+    Beats {
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Have Ollama load the model, and wait until it is there
     Warm {
         /// How long to wait

@@ -4,7 +4,7 @@ use crate::args::{Args, Command, Feeds, Run};
 use crate::dry_run;
 use crate::listen;
 use crate::live;
-use crate::operate::{explain, feeds};
+use crate::operate::{beats, explain, feeds};
 use crate::progress::Progress;
 use crate::run::{self, Options, Scene};
 use crate::warm;
@@ -73,6 +73,9 @@ pub async fn execute(
             let config = load(Program::Ingest)?;
             let command = command.unwrap_or(Feeds::List { json });
             feeds::run(command, &config, &world.clock, out).await?
+        }
+        Command::Beats { json } => {
+            beats::run(&load(Program::Ingest)?, json, world.clock.now(), out)?
         }
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Args::command(), "watchalert-ingest", out);

@@ -131,15 +131,9 @@ impl Decision {
             return self.clone();
         };
         let reason = format!("the end of #{}", beginning.short_id);
-        let told = beginning.to.iter().map(|told| {
-            let routed = owed.to.iter().find(|routed| routed.destination == *told);
-            routed
-                .cloned()
-                .unwrap_or_else(|| Addressee::from(told.clone()))
-        });
         let mut owed = owed.clone();
         if !beginning.to.is_empty() {
-            owed.to = told.collect();
+            owed.to = where_told(&beginning.to, &owed.to);
             owed.not_owed = None;
         }
         owed.priority = priority;
@@ -207,6 +201,16 @@ fn raised(owed: &Owed, told: &Told) -> Owed {
     );
     raised.raised_from = Some(told.alert_id);
     raised
+}
+
+/// The end of something goes to those who were told of it, each as the route has it today.
+pub(crate) fn where_told(told: &[Destination], routed: &[Addressee]) -> Vec<Addressee> {
+    let addressees = told.iter().map(|told| {
+        let same = routed.iter().find(|routed| routed.destination == *told);
+        same.cloned()
+            .unwrap_or_else(|| Addressee::from(told.clone()))
+    });
+    addressees.collect()
 }
 
 /// Where notices of the tick go: as an alert of that severity and category would.

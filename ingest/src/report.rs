@@ -28,6 +28,9 @@ pub struct Report {
     pub deliveries: usize,
     /// Items still without a verdict.
     pub pending: usize,
+    /// What is wrong with watchalert itself, that the outside ping must tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub troubles: Vec<String>,
     pub took_seconds: f64,
 }
 
@@ -298,6 +301,9 @@ impl Report {
                 )?;
                 writeln!(out, "             why: {}", one_line(&alert.reason))?;
             }
+        }
+        for trouble in &self.troubles {
+            writeln!(out, "trouble {trouble}")?;
         }
         writeln!(out, "{self}")
     }

@@ -3,6 +3,7 @@
 
 use crate::absence;
 use crate::asking::{Judged, Waiting};
+use crate::beats;
 use crate::classify;
 use crate::classify::facts::Facts;
 use crate::edits;
@@ -13,13 +14,16 @@ use crate::heartbeat;
 use crate::judging::Judging;
 use crate::listen;
 use crate::parsing::Parsing;
+use crate::ping::Pings;
 use crate::plan::{self, Planned};
 use crate::progress::Progress;
 use crate::reader::Reader;
 use crate::report::{AlertReport, Report};
 use crate::seed;
+use crate::silence;
 use crate::tell;
 use crate::telling;
+use crate::watch;
 use shared::Failure;
 use shared::config::{Config, Feed};
 use shared::platform::clock::Clock;
@@ -68,9 +72,23 @@ pub struct Options {
 /// # Errors
 /// `AlreadyRunning` when another tick holds the lock; what makes the database unusable.
 pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
+    let held = lock(&scene.config.state_path)?;
+    // One feed by hand is no tick.
+    let pings = options
+        .feed
+        .is_none()
+        .then(|| Pings::begin(&scene.config.ping));
+    let ended = tick(scene, options).await;
+    drop(held);
+    if let Some(pings) = pings {
+        pings.end(&ended).await;
+    }
+    ended
+}
+
+async fn tick(scene: Scene, options: Options) -> Result<Report, Failure> {
     let start = Instant::now();
     let path = scene.config.state_path.clone();
-    let _lock = lock(&path)?;
     let store = Arc::new(Store::open(&path)?);
     heartbeat::started(&store, scene.clock.now()).await;
     room::require(&path, scene.config.min_free)?;
@@ -85,7 +103,9 @@ pub async fn run(scene: Scene, options: Options) -> Result<Report, Failure> {
         warned: false,
         report: Report::default(),
     };
+    tick.watch().await;
     tick.take_in_deliveries().await;
+    tick.look_at_callers().await;
     let due = tick.schedule(&options).await?;
     tick.judge().await?;
     tick.gather(due, &options).await?;
@@ -117,6 +137,35 @@ struct Tick {
 }
 
 impl Tick {
+    /// The sender and the clock.
+    async fn watch(&mut self) {
+        match watch::look(&self.store, &self.scene.config, &self.scene.clock).await {
+            Ok(watched) => {
+                self.report.deliveries += watched.rows;
+                self.report.troubles = watched.troubles;
+            }
+            Err(error) => tracing::warn!("the sender is looked at by the next tick: {error}"),
+        }
+    }
+
+    /// Who calls us. Before feeds are read: it takes no time, and a slow feed must not delay it.
+    async fn look_at_callers(&mut self) {
+        let (store, now) = (&self.store, self.scene.clock.now());
+        match beats::look(store, &self.scene.config, now).await {
+            Ok(changed) => {
+                self.report.deliveries += changed.rows;
+                let alerts = changed.alerts.iter().map(AlertReport::of);
+                self.report.alerts.extend(alerts);
+            }
+            Err(error) => tracing::warn!("heartbeats are looked at by the next tick: {error}"),
+        }
+        match silence::tell(store, &self.scene.config, now).await {
+            Ok(rows) => self.report.deliveries += rows,
+            Err(error) => tracing::warn!("webhooks are looked at by the next tick: {error}"),
+        }
+        doorbell::ring(&beside(self.store.path(), ".bell"));
+    }
+
     /// The feeds that are due, those that waited longest first.
     async fn schedule(&mut self, options: &Options) -> Result<Vec<Planned>, Failure> {
         let wanted = plan::wanted(&self.scene.config, options.feed.as_ref())?;

@@ -103,8 +103,27 @@ CREATE TABLE arrival(
 CREATE INDEX arrival_body ON arrival(feed_id,body,at);
 CREATE INDEX arrival_at   ON arrival(at);
 
+-- Our own signs of life, and what a tick remembers to watch over us: 'tick'; 'clock', what both clocks showed
+-- then; 'sender', since when it seems not to drain and when that was last seen.
 CREATE TABLE heartbeat(
-  name TEXT PRIMARY KEY, started_at REAL, finished_at REAL, report TEXT
+  name TEXT PRIMARY KEY, started_at REAL, finished_at REAL, report TEXT, steady REAL, boot TEXT
+) STRICT, WITHOUT ROWID;
+
+-- Heartbeats of others: what was heard of each job, and what was told of it and is not over.
+CREATE TABLE beat(
+  name        TEXT PRIMARY KEY,
+  known_at    REAL NOT NULL,                   -- since when it is expected
+  seen_at     REAL,                            -- the last success,
+  failed_at   REAL, status INTEGER,            -- the last failure with its exit status,
+  is_failed   INTEGER NOT NULL DEFAULT 0,      -- and which of the two was later
+  started_at  REAL,                            -- the run that goes on
+  note        TEXT,                            -- what came with the last call
+  -- What is waited for since then, for how much of that we were there to hear it, in seconds, and when a tick last looked.
+  waits_since REAL, waited REAL NOT NULL DEFAULT 0, looked_at REAL,
+  told        TEXT CHECK(told IN('missed','overrun','failed')), told_at REAL, alert_id INTEGER,
+  told_due    REAL,                            -- when what was missed was due
+  is_past     INTEGER NOT NULL DEFAULT 0,      -- it has succeeded since
+  CONSTRAINT told_iff_when CHECK((told IS NULL)=(told_at IS NULL))
 ) STRICT, WITHOUT ROWID;
 
 -- The models that judge: how they fare, what was told of that, and what was asked of the cloud.
@@ -135,6 +154,12 @@ CREATE VIEW feeds AS
          datetime(succeeded_at,'unixepoch') AS last_success, datetime(new_item_at,'unixepoch') AS last_new,
          failures, last_error
     FROM feed ORDER BY failures DESC, id;
+CREATE VIEW beats AS
+  SELECT name, coalesce(told, CASE WHEN started_at IS NOT NULL THEN 'running' WHEN is_failed THEN 'failed'
+                                   WHEN waits_since IS NOT NULL THEN 'late' WHEN seen_at IS NULL THEN 'new' ELSE 'up' END) AS state,
+         datetime(seen_at,'unixepoch') AS last_success, datetime(failed_at,'unixepoch') AS last_failure, status, note,
+         datetime(told_at,'unixepoch') AS told
+    FROM beat ORDER BY told_at IS NULL, name;
 CREATE VIEW sources AS
   SELECT feed.id, coalesce(feed.title,feed.url) AS source, count(item.id) AS items,
          coalesce(sum(item.state='seeded'),0) AS seeded, coalesce(sum(item.state='pending'),0) AS pending,

@@ -12,6 +12,7 @@ mod fault;
 mod file;
 mod guard;
 mod page;
+pub(crate) mod ping;
 mod redirect;
 mod room;
 pub mod schedule;

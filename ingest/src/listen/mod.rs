@@ -4,6 +4,7 @@
 //! says whose it is, `body` what it says, `spool` keeps it when the database cannot, and `judge` sees to
 //! what came of it.
 
+pub mod beat;
 pub mod body;
 mod hook;
 mod judge;

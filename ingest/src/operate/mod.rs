@@ -2,6 +2,7 @@
 
 mod account;
 mod add;
+pub mod beats;
 pub mod explain;
 pub mod feeds;
 mod left;

@@ -3,13 +3,14 @@
 use super::gates::Gates;
 use serde_json::{Value, json};
 use shared::Failure;
-use shared::config::Config;
+use shared::config::{Account, Config};
 use shared::model::{Priority, Timestamp};
 use shared::platform::{lock, term};
 use shared::policy::text::span;
 use shared::store::heartbeats::Heartbeat;
 use shared::store::status::Status;
-use shared::store::{Viewer, beside, heartbeats, status};
+use shared::store::{Viewer, beats, beside, heartbeats, status};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// One moment of the installation.
@@ -17,6 +18,7 @@ struct Seen {
     status: Status,
     gates: Gates,
     heartbeat: Heartbeat,
+    beats: Vec<Account>,
     /// The process that sends, when one does.
     sender: Option<u32>,
     now: Timestamp,
@@ -30,7 +32,12 @@ pub fn run(
 ) -> Result<io::Result<()>, Failure> {
     let path = &config.state_path;
     let viewer = Viewer::open(path)?;
+    let known: BTreeMap<_, _> = viewer.read(beats::all)?.into_iter().collect();
+    let accounts = config.beats.iter();
     let seen = Seen {
+        beats: accounts
+            .map(|beat| Account::of(beat, known.get(&beat.name), now))
+            .collect(),
         status: viewer.read(|db| status::status(db, now))?,
         gates: Gates::of(config),
         heartbeat: viewer.read(|db| heartbeats::read(db, path, now))?,
@@ -89,6 +96,7 @@ fn print(seen: &Seen, config: &Config, out: &mut dyn Write) -> io::Result<()> {
             span(gate.closed_until.since(*now))
         )?;
     }
+    print_beats(seen, config, out)?;
     if status.backlog.is_empty() {
         return writeln!(out, "waiting        nothing");
     }
@@ -112,6 +120,23 @@ fn print(seen: &Seen, config: &Config, out: &mut dyn Write) -> io::Result<()> {
         backlog.add_row(cells);
     }
     writeln!(out, "\n{}", backlog.trim_fmt())
+}
+
+/// A line for each heartbeat, when there are any.
+fn print_beats(seen: &Seen, config: &Config, out: &mut dyn Write) -> io::Result<()> {
+    for beat in &seen.beats {
+        let last = beat.last_seen.map_or_else(
+            || "never came".to_owned(),
+            |at| format!("last {} ago", span(seen.now.since(at))),
+        );
+        let due = term::local(beat.due, &config.timezone);
+        writeln!(
+            out,
+            "heartbeat      {}: {}, {last}, due {due}",
+            beat.name, beat.state
+        )?;
+    }
+    Ok(())
 }
 
 fn to_json(seen: &Seen) -> Value {
@@ -145,6 +170,6 @@ fn to_json(seen: &Seen) -> Value {
         "last_delivery": seconds(status.last_sent),
         "feeds": status.feeds, "feeds_failing": status.feeds_failing, "items_pending": status.items_pending,
         "dead": status.dead, "repeats_marked": status.repeats_marked,
-        "gates": gates, "backlog": backlog,
+        "heartbeats": seen.beats, "gates": gates, "backlog": backlog,
     })
 }

@@ -6,8 +6,10 @@
 
 mod access;
 mod address;
+mod beat;
 mod channel;
 mod classify;
+mod cron;
 mod digest;
 mod email;
 mod error;
@@ -19,6 +21,7 @@ mod ingest;
 mod listen;
 mod ntfy;
 pub mod opml;
+mod ping;
 mod quiet;
 mod reader;
 mod route;
@@ -30,6 +33,7 @@ mod value;
 mod webhook;
 
 pub use access::{Access, Family, Header, HeaderText};
+pub use beat::{Account, Beat, Schedule};
 pub use channel::{Channel, ChannelKind};
 pub use classify::{Classify, Cloud, CloudApi, Ollama};
 pub use digest::Digests;
@@ -42,6 +46,7 @@ pub use hosts::SameHosts;
 pub use ingest::Ingest;
 pub use listen::Listen;
 pub use ntfy::{Login, Ntfy, is_ntfy_token};
+pub use ping::{Ping, PingUrl};
 pub use quiet::Quiet;
 pub use route::Route;
 pub use rule::{Adjust, Match, Rule};
@@ -80,6 +85,9 @@ pub struct Config {
     /// Who may post, each under its own name.
     pub webhooks: Vec<Webhook>,
     pub listen: Listen,
+    /// Which jobs report to us.
+    pub beats: Vec<Beat>,
+    pub ping: Ping,
     pub rules: Vec<Rule>,
     /// In the order of their names; at least one.
     pub channels: Vec<Channel>,
@@ -152,10 +160,14 @@ impl Config {
             (self.channels.len(), "channel"),
             (self.routes.len(), "route"),
         ];
-        let webhooks = Some((self.webhooks.len(), "webhook")).filter(|(count, _)| *count > 0);
+        let others = [
+            (self.webhooks.len(), "webhook"),
+            (self.beats.len(), "heartbeat"),
+        ];
+        let others = others.into_iter().filter(|(count, _)| *count > 0);
         let counted = counts
             .into_iter()
-            .chain(webhooks)
+            .chain(others)
             .map(|(count, what)| match count {
                 1 => format!("1 {what}"),
                 _ => format!("{count} {what}s"),
@@ -200,6 +212,8 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
     let (opml, same_hosts) = read_feeds(&mut root, around);
     let webhooks = webhook::read_all(&mut root, around);
     let listen = listen::read(&mut root);
+    let beats = beat::read_all(&mut root, &timezone, around);
+    let ping = ping::read(&mut root, around);
     let rules = rule::read_all(&mut root);
     let channels = channel::read_all(&mut root, around);
     let default_channel = channel::read_default(&mut root, &channels);
@@ -210,8 +224,8 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
         Some(path) => feed::read_opml(path, &mut feeds, &ingest, around),
         None => Vec::new(),
     };
-    warnings.extend(self::warnings(&feeds, &webhooks, &routes));
     warnings.extend(listen::warning(&listen));
+    warnings.extend(self::warnings(&feeds, &webhooks, &beats, &routes));
     Some(Config {
         default_channel: default_channel?,
         timezone,
@@ -224,6 +238,8 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
         same_hosts,
         webhooks,
         listen,
+        beats,
+        ping,
         rules,
         channels: channels.sound,
         routes,
@@ -296,13 +312,14 @@ fn read_outbox(root: &mut Section<'_>) -> Outbox {
     outbox
 }
 
-fn warnings(feeds: &[Feed], webhooks: &[Webhook], routes: &[Route]) -> Vec<String> {
+fn warnings(feeds: &[Feed], webhooks: &[Webhook], beats: &[Beat], routes: &[Route]) -> Vec<String> {
     let mut warnings = Vec::new();
     let tags = feeds.iter().flat_map(|feed| &feed.tags);
     let tags: Vec<&String> = tags
         .chain(webhooks.iter().flat_map(|hook| &hook.tags))
+        .chain(beats.iter().flat_map(|beat| &beat.tags))
         .collect();
-    if feeds.is_empty() && webhooks.is_empty() {
+    if feeds.is_empty() && webhooks.is_empty() && beats.is_empty() {
         warnings.push("no feed is configured, so nothing is watched; add [[feed]]".to_owned());
         return warnings;
     }

@@ -29,6 +29,18 @@ pub(super) fn text(value: &DeValue<'_>) -> Read<String> {
     Ok(text.clone().into_owned())
 }
 
+/// A name that ends an address of ours.
+pub(super) fn address_name(value: &DeValue<'_>) -> Read<String> {
+    let name = text(value)?;
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+        return Err(format!(
+            "{name:?} cannot end an address; write at most 64 small letters, digits, - and _"
+        ));
+    }
+    Ok(name)
+}
+
 pub(super) fn flag(value: &DeValue<'_>) -> Read<bool> {
     value.as_bool().ok_or_else(|| {
         let found = described(value);

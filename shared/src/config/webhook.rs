@@ -5,7 +5,7 @@ use super::generic::{self, Generic};
 use super::github::{self, Branch, Events};
 use super::reader::{Read, Section};
 use super::secret::{self, Program, SecretFile};
-use super::value::{DAY, TEN_YEARS, duration, flag, text};
+use super::value::{DAY, TEN_YEARS, address_name, duration, flag, text};
 use std::collections::HashSet;
 use std::time::Duration;
 use toml::de::DeValue;
@@ -89,7 +89,7 @@ pub(super) fn read_all(root: &mut Section<'_>, around: &Surroundings<'_>) -> Vec
 
 fn read(section: &mut Section<'_>, around: &Surroundings<'_>) -> Option<Webhook> {
     let missing = "is missing; write the name that ends its address, /hook/NAME";
-    let name = section.need("name", missing, name);
+    let name = section.need("name", missing, address_name);
     let missing = "is missing; write \"github\", \"sentry\", \"alertmanager\" or \"generic\"";
     let kind = section.need("kind", missing, kind);
     let tags = section.list("tags", text).unwrap_or_default();
@@ -123,17 +123,6 @@ fn read(section: &mut Section<'_>, around: &Surroundings<'_>) -> Option<Webhook>
         generic,
         quiet_after,
     })
-}
-
-fn name(value: &DeValue<'_>) -> Read<String> {
-    let name = text(value)?;
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
-    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
-        return Err(format!(
-            "{name:?} cannot end an address; write at most 64 small letters, digits, - and _"
-        ));
-    }
-    Ok(name)
 }
 
 fn kind(value: &DeValue<'_>) -> Read<WebhookKind> {

@@ -15,6 +15,8 @@
 //! | acknowledged | [`Receipt`] | the provider's message id |
 //! | given up | [`DeadLetter`] | a delivery that only a person revives |
 //!
+//! Beside that path: [`Heard`], one call of a heartbeat, and its [`Pulse`], what is known of it.
+//!
 //! This module imports nothing but std and serde.
 
 mod alert;
@@ -24,6 +26,7 @@ mod gate;
 mod item;
 mod outcome;
 mod prints;
+mod pulse;
 mod time;
 mod validators;
 mod verdict;
@@ -38,6 +41,7 @@ pub use gate::{Breaker, Folding, Gate, GateKeys, Gatekeeper, Gates, Pass, Scope}
 pub use item::{DedupKey, Entry, Item, Rating};
 pub use outcome::{Blame, Fault, Hold, Outcome, Settlement};
 pub use prints::Prints;
+pub use pulse::{Heard, Pulse, Signal, Told, Trouble};
 pub use time::Timestamp;
 pub use validators::Validators;
 pub use verdict::{Category, Judge, Priority, Severity, UnknownName, Verdict};

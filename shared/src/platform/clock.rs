@@ -3,6 +3,7 @@
 use crate::model::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -64,6 +65,15 @@ impl Clock {
                 Duration::try_from(time).unwrap_or_default()
             }
         }
+    }
+
+    /// Which start of the machine the steady time counts from; of a set clock always the same.
+    pub fn boot(&self) -> String {
+        let id = match &self.0 {
+            Source::Set(_) => return "set".to_owned(),
+            Source::System => fs::read_to_string("/proc/sys/kernel/random/boot_id"),
+        };
+        id.map(|id| id.trim().to_owned()).unwrap_or_default()
     }
 
     /// Lets the time of a set clock pass until `time`; when that is past, the clock is turned back.

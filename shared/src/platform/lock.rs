@@ -89,6 +89,18 @@ pub fn holder(path: &Path) -> Option<u32> {
     locks.lines().find_map(|line| holder_in(line, &inode))
 }
 
+/// Whether somebody holds the lock. The kernel does not list a holder in another container, so an
+/// answer "nobody" is made sure of by trying it, for a moment.
+pub fn is_held(path: &Path) -> bool {
+    if holder(path).is_some() {
+        return true;
+    }
+    let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else {
+        return false;
+    };
+    matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+}
+
 /// `1: FLOCK  ADVISORY  WRITE 4711 fe:00:1234 0 EOF`
 fn holder_in(line: &str, inode: &str) -> Option<u32> {
     let mut fields = line.split_whitespace().skip(1);
@@ -113,10 +125,11 @@ mod tests {
         let open = || LockFile::open(&path).expect("opened");
         assert_eq!(holder(&path), None);
         let held = open().take().expect("locked");
-        assert!(held.is_some());
+        assert!(held.is_some() && is_held(&path));
         assert!(open().take().expect("asked").is_none());
         assert_eq!(holder(&path), Some(std::process::id()));
         drop(held);
+        assert!(!is_held(&path) && !is_held(&dir.path().join("none")));
         assert!(open().take().expect("locked").is_some());
     }
 

@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod backoff;
+pub mod beat;
 pub mod edit;
 pub mod story;
 pub mod text;

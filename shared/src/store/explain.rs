@@ -81,7 +81,8 @@ pub struct Sent {
     pub onward: Option<i64>,
 }
 
-/// Every match that an index finds, the oldest first.
+/// Every match that an index finds, the oldest first. An alert of a heartbeat, which no item stands
+/// behind, is the first of its rows.
 pub fn find(db: &Db, sought: &Sought) -> Result<Vec<Subject>, StoreError> {
     const ITEMS: &str = "\
 SELECT id FROM item WHERE id=:id
@@ -95,7 +96,10 @@ SELECT id FROM item WHERE id=:id
 SELECT id FROM outbox WHERE id=:id AND NOT EXISTS(SELECT 1 FROM item WHERE item.alert_id=outbox.alert_id)
    AND NOT EXISTS(SELECT 1 FROM edit WHERE edit.alert_id=outbox.alert_id)
  UNION SELECT id FROM outbox WHERE :short IS NOT NULL AND kind='notice'
-   AND json_extract(payload,'$.short_id')=:short";
+   AND json_extract(payload,'$.short_id')=:short
+ UNION SELECT (SELECT min(id) FROM outbox WHERE alert_id=alert.id) AS first FROM alert
+  WHERE :short IS NOT NULL AND dedup_key>='b:' AND dedup_key<'b;' AND json_extract(payload,'$.short_id')=:short
+    AND first IS NOT NULL";
     let short = sought.short_id.as_deref();
     let items = ids_where(
         db,

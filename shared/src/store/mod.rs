@@ -7,6 +7,7 @@ pub mod absent;
 mod adopt;
 pub mod alarms;
 pub mod backup;
+pub mod beats;
 pub mod edits;
 mod error;
 pub mod explain;
@@ -31,6 +32,7 @@ pub mod status;
 pub mod stories;
 pub mod timeline;
 pub mod verify;
+pub mod watch;
 mod writer;
 
 pub use error::{Remedy, StoreError, mebibytes};

@@ -56,7 +56,7 @@ pub enum Received {
 /// Stores what a delivery brings. Once this commits it may be answered: nothing of it gets lost.
 pub fn receive(db: &Db, arrival: &Arrival, now: Timestamp) -> Result<Received, StoreError> {
     const FEED: &str = "\
-INSERT INTO feed(url,title,seeded_at,attempted_at,succeeded_at) VALUES(:url,:name,:now,:now,:now)
+INSERT INTO feed(url,title,seeded_at,seed_told_at,attempted_at,succeeded_at) VALUES(:url,:name,:now,:now,:now,:now)
     ON CONFLICT(url) DO UPDATE SET attempted_at=:now,succeeded_at=:now,failures=0,last_error=NULL,left_at=NULL RETURNING id";
     const ARRIVED: &str = "\
 INSERT INTO arrival(feed_id,delivery,body,items,at) VALUES(:feed,:delivery,:body,:items,:now)";
@@ -86,6 +86,16 @@ INSERT INTO arrival(feed_id,delivery,body,items,at) VALUES(:feed,:delivery,:body
             .execute(named_params! {":now": seconds, ":id": feed_id})?;
     }
     Ok(Received::Stored { new, known })
+}
+
+/// From now on a webhook is expected to be called.
+pub fn expect(db: &Db, name: &str, now: Timestamp) -> Result<(), StoreError> {
+    const EXPECT: &str = "\
+INSERT INTO feed(url,title,seeded_at,seed_told_at) VALUES(:url,:name,:now,:now) ON CONFLICT(url) DO NOTHING";
+    db.prepare_cached(EXPECT)?.execute(named_params! {
+        ":url": format!("{SCHEME}{name}"), ":name": name, ":now": now.unix_seconds(),
+    })?;
+    Ok(())
 }
 
 /// When the same delivery came first.
@@ -184,8 +194,6 @@ SELECT last.is_end,last.state,last.alert_id,last.dedup_key,coalesce(last.severit
   FROM item AS own JOIN item AS last ON last.feed_id=own.feed_id AND last.thread=own.thread AND last.id<own.id
  WHERE own.id=:id AND (last.is_end OR last.state='pending' OR last.alert_id IS NOT NULL)
  ORDER BY last.id DESC LIMIT 1";
-    const TO: &str = "\
-SELECT channel,chat_id FROM outbox WHERE alert_id=:alert AND kind='alert' GROUP BY channel,chat_id ORDER BY min(id)";
     let last = db
         .prepare_cached(LAST)?
         .query_row(named_params! {":id": item_id}, |row| {
@@ -201,18 +209,25 @@ SELECT channel,chat_id FROM outbox WHERE alert_id=:alert AND kind='alert' GROUP 
     if is_pending {
         return Ok(Thread::Undecided);
     }
+    Ok(Thread::Open(Beginning {
+        short_id: DedupKey::new(key).short_id().to_owned(),
+        severity: severity.parse().unwrap_or(Severity::Normal),
+        to: told_to(db, alert)?,
+    }))
+}
+
+/// To whom an alert was owed; nobody when it was pruned since.
+pub fn told_to(db: &Db, alert_id: Option<i64>) -> Result<Vec<Destination>, StoreError> {
+    const TO: &str = "\
+SELECT channel,chat_id FROM outbox WHERE alert_id=:alert AND kind='alert' GROUP BY channel,chat_id ORDER BY min(id)";
     let mut statement = db.prepare_cached(TO)?;
-    let to = statement.query_map(named_params! {":alert": alert}, |row| {
+    let to = statement.query_map(named_params! {":alert": alert_id}, |row| {
         Ok(Destination {
             channel: row.get(0)?,
             chat_id: row.get(1)?,
         })
     })?;
-    Ok(Thread::Open(Beginning {
-        short_id: DedupKey::new(key).short_id().to_owned(),
-        severity: severity.parse().unwrap_or(Severity::Normal),
-        to: to.collect::<rusqlite::Result<_>>()?,
-    }))
+    Ok(to.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Forgets a hundred old deliveries. Their items stay known. Returns how many went.
