@@ -1,6 +1,8 @@
 //! The receiver over a real socket: what is answered with 2xx is kept, whatever the database does; what
 //! is forged, too large, too slow or misplaced is refused, and keeps nobody else out.
 
+#[path = "listen/beats.rs"]
+mod beats;
 #[path = "listen/bounds.rs"]
 mod bounds;
 #[path = "listen/kept.rs"]

@@ -1,15 +1,16 @@
 //! One delivery, from its headers to its answer: whose it is, what it says, and that it is kept.
 
+use super::beat::{self, Doors};
 use super::body::{self, BodyError};
 use super::signature::{self, Offered};
-use super::spool::{Spool, Spooled};
+use super::spool::{Kept, Spool, Spooled};
 use crate::panics::caught;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
-use shared::config::{Config, Webhook, WebhookKind};
-use shared::model::{Category, DedupKey, Entry, Rating, Severity, Timestamp};
+use shared::config::{Config, Problem, Webhook, WebhookKind};
+use shared::model::{Category, DedupKey, Entry, Heard, Rating, Severity, Timestamp};
 use shared::platform::clock::Clock;
 use shared::store::posts::{self, Arrival, Post, Received};
 use shared::store::{Remedy, Store, StoreError, room};
@@ -27,6 +28,8 @@ pub(super) const ROOM_KIB: u32 = 32 * 1024;
 const PATIENCE: Duration = Duration::from_millis(500);
 /// After it was in vain the database is not asked for so long.
 const HELD: Duration = Duration::from_millis(250);
+/// A note that does not come is done without: what counts is the call.
+const NOTE_TIME: Duration = Duration::from_secs(1);
 /// As long as deliveries are remembered: what GitHub and Sentry send holds times and ids of its own.
 const UNIQUE: Duration = Duration::from_hours(30 * 24);
 /// Others may say the same again; a second try of the same follows at once.
@@ -55,6 +58,8 @@ pub(super) struct Receiver {
     pub(super) spool: Spool,
     /// In KiB; what is being read takes of it as it comes.
     pub(super) room: Semaphore,
+    /// Of the heartbeats.
+    doors: Doors,
     /// Something new is there to be judged.
     pub(super) arrived: Notify,
     /// The database did not answer a moment ago.
@@ -62,8 +67,11 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    pub(super) fn new(config: Config, clock: Clock) -> Self {
-        Self {
+    /// # Errors
+    /// A token that cannot be read.
+    pub(super) fn new(config: Config, clock: Clock) -> Result<Self, Problem> {
+        Ok(Self {
+            doors: Doors::open(&config)?,
             spool: Spool::beside(&config.state_path),
             config,
             store: OnceLock::new(),
@@ -71,7 +79,7 @@ impl Receiver {
             room: Semaphore::new(ROOM_KIB as usize),
             arrived: Notify::new(),
             held_until: Mutex::new(None),
-        }
+        })
     }
 
     /// `Err` is an answer too: one that ends it early.
@@ -178,7 +186,7 @@ impl Receiver {
     async fn keep(&self, arrival: Arrival, spooled: Spooled) -> Answer {
         let store = self.store.get().filter(|_| !self.is_held());
         let Some(store) = store else {
-            return self.keep_for_later(&spooled, "it is held");
+            return self.keep_for_later(&Kept::Post(spooled), "it is held");
         };
         let now = spooled.received();
         let write = store.write(move |db| posts::receive(db, &arrival, now));
@@ -198,13 +206,35 @@ impl Receiver {
             // It may still be stored: then the spool brings what is known.
             Err(_elapsed) => "it did not answer in time".to_owned(),
         };
+        self.is_held_now();
+        self.keep_for_later(&Kept::Post(spooled), &why)
+    }
+
+    /// A call of a heartbeat; `None` when it is none.
+    pub(super) async fn hear(&self, target: &str, body: Body) -> Option<Answer> {
+        let note = beginning(body).await;
+        let now = self.clock.now();
+        let heard = self.doors.hear(target, &note, now)?;
+        let store = self.store.get().filter(|_| !self.is_held());
+        let Some(store) = store else {
+            return Some(self.keep_for_later(&Kept::Beat(heard), "it is held"));
+        };
+        let kept = beat::receive(store, &self.config, heard.clone(), now);
+        let why = match timeout(PATIENCE, kept).await {
+            Ok(Ok(_changed)) => return Some(answer(StatusCode::OK, "heard")),
+            Ok(Err(error)) => error.to_string(),
+            Err(_elapsed) => "it did not answer in time".to_owned(),
+        };
+        self.is_held_now();
+        Some(self.keep_for_later(&Kept::Beat(heard), &why))
+    }
+
+    fn is_held_now(&self) {
         let mut held_until = self
             .held_until
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         *held_until = Some(Instant::now() + HELD);
-        drop(held_until);
-        self.keep_for_later(&spooled, &why)
     }
 
     fn is_held(&self) -> bool {
@@ -215,18 +245,14 @@ impl Receiver {
         held_until.is_some_and(|until| Instant::now() < until)
     }
 
-    fn keep_for_later(&self, spooled: &Spooled, why: &str) -> Answer {
-        match self.spool.keep(spooled) {
+    fn keep_for_later(&self, kept: &Kept, why: &str) -> Answer {
+        match self.spool.keep(kept) {
             Ok(()) => {
-                tracing::debug!(
-                    webhook = spooled.hook,
-                    "spooled, for the database takes nothing: {why}"
-                );
+                tracing::debug!("spooled, for the database takes nothing: {why}");
                 answer(StatusCode::ACCEPTED, "accepted")
             }
             Err(error) => {
                 tracing::error!(
-                    webhook = spooled.hook,
                     "a delivery is refused: the database takes nothing ({why}), and neither does the spool: {error}"
                 );
                 answer(
@@ -236,6 +262,20 @@ impl Receiver {
             }
         }
     }
+}
+
+/// What a heartbeat says beside that it is one: its beginning, for a moment.
+async fn beginning(mut body: Body) -> Vec<u8> {
+    let mut read = Vec::new();
+    let end = Instant::now() + NOTE_TIME;
+    while read.len() < beat::MOST_OF_A_BODY
+        && let Ok(Some(Ok(frame))) = timeout_at(end, body.frame()).await
+    {
+        if let Ok(data) = frame.into_data() {
+            read.extend_from_slice(data.get(..beat::MOST_OF_A_BODY).unwrap_or(&data));
+        }
+    }
+    read
 }
 
 fn told(received: Received) -> Answer {
@@ -362,35 +402,48 @@ pub(crate) async fn take_in(config: &Config, store: &Store) -> Result<usize, Sto
     });
     let mut taken = 0;
     for path in waiting {
-        let arrival = Spool::read(&path)
-            .map_err(|error| error.to_string())
-            .and_then(|spooled| {
-                let mut webhooks = config.webhooks.iter();
-                let webhook = webhooks.find(|webhook| webhook.name == spooled.hook);
-                let webhook = webhook.ok_or("its webhook is not configured any more")?;
-                let arrival = arrival(webhook, &spooled).map_err(|error| error.to_string())?;
-                Ok((arrival, spooled.received()))
-            });
-        let (arrival, at) = match arrival {
-            Ok(read) => read,
+        let kept = Spool::read(&path).map_err(|error| error.to_string());
+        let done = match kept.and_then(|kept| owed(config, kept)) {
+            Ok(Owed::Post(arrival, at)) => {
+                let arrival = *arrival;
+                store
+                    .write(move |db| posts::receive(db, &arrival, at))
+                    .await?;
+                Spool::taken(&path)
+            }
+            Ok(Owed::Beat(heard)) => {
+                let at = heard.at;
+                beat::receive(store, config, heard, at).await?;
+                Spool::taken(&path)
+            }
             Err(why) => {
-                tracing::error!(file = %path.display(), "a spooled delivery is set aside: {why}");
-                put_away(Spool::set_aside(&path), &path);
-                continue;
+                tracing::error!(file = %path.display(), "what was spooled is set aside: {why}");
+                Spool::set_aside(&path)
             }
         };
-        store
-            .write(move |db| posts::receive(db, &arrival, at))
-            .await?;
-        put_away(Spool::taken(&path), &path);
+        // What stays is taken in again, and known then.
+        if let Err(error) = done {
+            tracing::warn!(%error, file = %path.display(), "what was spooled cannot be put away");
+        }
         taken += 1;
     }
     Ok(taken)
 }
 
-/// What stays is taken in again, and known then.
-fn put_away(done: std::io::Result<()>, path: &std::path::Path) {
-    if let Err(error) = done {
-        tracing::warn!(%error, file = %path.display(), "a spooled delivery cannot be put away");
-    }
+/// What a spooled file owes the database.
+enum Owed {
+    Post(Box<Arrival>, Timestamp),
+    Beat(Heard),
+}
+
+fn owed(config: &Config, kept: Kept) -> Result<Owed, String> {
+    let spooled = match kept {
+        Kept::Beat(heard) => return Ok(Owed::Beat(heard)),
+        Kept::Post(spooled) => spooled,
+    };
+    let mut webhooks = config.webhooks.iter();
+    let webhook = webhooks.find(|webhook| webhook.name == spooled.hook);
+    let webhook = webhook.ok_or("its webhook is not configured any more")?;
+    let arrival = arrival(webhook, &spooled).map_err(|error| error.to_string())?;
+    Ok(Owed::Post(Box::new(arrival), spooled.received()))
 }

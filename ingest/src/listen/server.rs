@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use axum::{Router, extract::Request};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -52,7 +52,9 @@ pub async fn run(scene: Scene, stop: impl Future<Output = ()>) -> Result<(), Fai
     let listener = listener(&scene)?;
     let connections = scene.config.listen.connections;
     let webhooks = scene.config.webhooks.len();
-    let receiver = Arc::new(Receiver::new(scene.config, scene.clock));
+    let receiver = Receiver::new(scene.config, scene.clock);
+    let receiver = receiver.map_err(|problem| Failure::Unexpected(problem.to_string()))?;
+    let receiver = Arc::new(receiver);
     // A database that is held, or on a full disk, comes later: who posts now is heard all the same.
     if let Err(error) = open(&receiver).await {
         match error.remedy() {
@@ -178,6 +180,7 @@ async fn serve(
 fn router(receiver: Arc<Receiver>) -> Router {
     Router::new()
         .route("/hook/{name}", post(hook))
+        .route("/heartbeat/{*call}", get(heartbeat).post(heartbeat))
         .fallback(nothing)
         .method_not_allowed_fallback(wrong_method)
         .with_state(receiver)
@@ -191,6 +194,15 @@ async fn hook(
 ) -> Answer {
     let answered = receiver.receive(&name, &headers, request.into_body());
     answered.await.unwrap_or_else(|refused| refused)
+}
+
+/// `HEAD` too.
+async fn heartbeat(State(receiver): State<Arc<Receiver>>, request: Request) -> Answer {
+    let target = request.uri().path().to_owned();
+    match receiver.hear(&target, request.into_body()).await {
+        Some(answer) => answer,
+        None => nothing().await,
+    }
 }
 
 async fn nothing() -> Answer {

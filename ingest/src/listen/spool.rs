@@ -2,7 +2,7 @@
 //! answered, and taken in later exactly as if it came then.
 
 use serde::{Deserialize, Serialize};
-use shared::model::Timestamp;
+use shared::model::{Heard, Timestamp};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -14,6 +14,39 @@ const MOST_FILES: usize = 10_000;
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
 /// Set aside: it cannot be taken in, and a person should look.
 const BAD: &str = "bad";
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kept {
+    Post(Spooled),
+    Beat(Heard),
+}
+
+impl Kept {
+    /// By which the name of its file ends.
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::Post(_) => "post",
+            Self::Beat(_) => "beat",
+        }
+    }
+
+    fn at(&self) -> i64 {
+        match self {
+            Self::Post(spooled) => spooled.at,
+            Self::Beat(heard) => heard.at.unix_millis(),
+        }
+    }
+
+    /// One line, and what stands behind it.
+    fn parts(&self) -> io::Result<(String, &[u8])> {
+        let (head, body) = match self {
+            Self::Post(spooled) => (serde_json::to_string(spooled), spooled.body.as_slice()),
+            Self::Beat(heard) => (serde_json::to_string(heard), &[][..]),
+        };
+        Ok((head.map_err(io::Error::other)?, body))
+    }
+}
 
 /// A verified delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,17 +89,19 @@ impl Spool {
     ///
     /// # Errors
     /// The disk's, or that there is no room in the folder.
-    pub fn keep(&self, spooled: &Spooled) -> io::Result<()> {
+    pub fn keep(&self, kept: &Kept) -> io::Result<()> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.folder)?;
-        self.require_room(spooled.body.len())?;
+        let (head, body) = kept.parts()?;
+        self.require_room(head.len() + body.len())?;
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{:015}-{}-{number:06}", spooled.at, std::process::id());
+        let name = format!("{:015}-{}-{number:06}", kept.at(), std::process::id());
         let unfinished = self.folder.join(format!("{name}.tmp"));
-        let written = write(&unfinished, spooled)
-            .and_then(|()| fs::rename(&unfinished, self.folder.join(format!("{name}.post"))))
+        let whole = self.folder.join(format!("{name}.{}", kept.kind()));
+        let written = write(&unfinished, &head, body)
+            .and_then(|()| fs::rename(&unfinished, whole))
             .and_then(|()| File::open(&self.folder)?.sync_all());
         if written.is_err() {
             drop(fs::remove_file(&unfinished));
@@ -96,22 +131,31 @@ impl Spool {
         };
         let paths = entries.map(|entry| Ok(entry?.path()));
         let mut paths: Vec<PathBuf> = paths.collect::<io::Result<_>>()?;
-        paths.retain(|path| path.extension().is_some_and(|end| end == "post"));
+        paths.retain(|path| {
+            path.extension()
+                .is_some_and(|end| end == "post" || end == "beat")
+        });
         paths.sort_unstable();
         Ok(paths)
     }
 
-    pub fn read(path: &Path) -> io::Result<Spooled> {
+    pub fn read(path: &Path) -> io::Result<Kept> {
         let mut bytes = Vec::new();
         File::open(path)?.read_to_end(&mut bytes)?;
         let broken = || io::Error::new(ErrorKind::InvalidData, "it is no spooled delivery");
         let end = memchr::memchr(b'\n', &bytes).ok_or_else(broken)?;
         let (head, body) = bytes.split_at_checked(end + 1).ok_or_else(broken)?;
-        let spooled: Spooled = serde_json::from_slice(head).map_err(|_error| broken())?;
-        Ok(Spooled {
-            body: body.to_vec(),
-            ..spooled
-        })
+        let kept = if path.extension().is_some_and(|end| end == "beat") {
+            serde_json::from_slice(head).map(Kept::Beat)
+        } else {
+            serde_json::from_slice(head).map(|spooled| {
+                Kept::Post(Spooled {
+                    body: body.to_vec(),
+                    ..spooled
+                })
+            })
+        };
+        kept.map_err(|_error| broken())
     }
 
     /// It is in the database.
@@ -128,15 +172,14 @@ impl Spool {
     }
 }
 
-fn write(path: &Path, spooled: &Spooled) -> io::Result<()> {
+fn write(path: &Path, head: &str, body: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    let head = serde_json::to_string(spooled).map_err(io::Error::other)?;
     writeln!(file, "{head}")?;
-    file.write_all(&spooled.body)?;
+    file.write_all(body)?;
     file.sync_all()
 }
 
@@ -144,15 +187,15 @@ fn write(path: &Path, spooled: &Spooled) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn spooled(at: i64, body: &[u8]) -> Spooled {
-        Spooled {
+    fn spooled(at: i64, body: &[u8]) -> Kept {
+        Kept::Post(Spooled {
             hook: "infra".to_owned(),
             event: Some("push".to_owned()),
             delivery: None,
             content_type: Some("application/json".to_owned()),
             at,
             body: body.to_vec(),
-        }
+        })
     }
 
     #[test]
@@ -165,7 +208,7 @@ mod tests {
             spool.keep(&spooled(at, body)).unwrap();
         }
         let waiting = spool.waiting().unwrap();
-        let read: Vec<Spooled> = waiting
+        let read: Vec<Kept> = waiting
             .iter()
             .map(|path| Spool::read(path).unwrap())
             .collect();
