@@ -6,10 +6,12 @@ mod exim;
 
 use clap::Parser;
 use shared::config::{Config, Program, Surroundings};
-use shared::model::Priority;
+use shared::model::{Alert, Priority};
 use shared::platform::environment::Environment;
 use shared::platform::exit::Exit;
 use shared::platform::term::Style;
+use shared::store::Db;
+use shared::store::outbox::{self, Owed};
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +23,7 @@ use watchalert_sender::drain::Until;
 use watchalert_sender::run::{Scene, run};
 use watchalert_tests::smtp::{Act, At, PASSWORD, Smtp, Tls};
 use watchalert_tests::tls::certificate;
-use watchalert_tests::world::{START, World, runtime, to};
+use watchalert_tests::world::{START, World, owed, runtime, to};
 
 /// A world with one mailing channel, and a console for what is told of it.
 struct Room {
@@ -53,6 +55,18 @@ impl Room {
 
     fn owe(&self, key: &str, priority: Priority, recipient: &str) {
         self.world.enqueue(key, &to("mail", recipient), priority);
+    }
+
+    fn owe_alert(&self, alert: &Alert, recipient: &str) {
+        let priority = alert.severity.priority().expect("a severity that matters");
+        let owed = Owed {
+            dedup_key: alert.short_id.clone(),
+            alert: alert.clone(),
+            ..owed("", &to("mail", recipient), priority)
+        };
+        let now = self.world.clock.now();
+        let enqueue = move |db: &Db| outbox::enqueue(db, &owed, now).map(|_| ());
+        self.world.write(enqueue).expect("enqueued");
     }
 
     /// One sender, so long after the start, until nothing may be sent.

@@ -14,8 +14,6 @@ mod four_minutes;
 mod hanging;
 #[path = "telegram/killed.rs"]
 mod killed;
-#[path = "telegram/life.rs"]
-mod life;
 #[path = "telegram/long_outage.rs"]
 mod long_outage;
 #[path = "telegram/outages.rs"]
@@ -40,6 +38,7 @@ use std::time::Duration;
 use watchalert_sender::channel::console::Output;
 use watchalert_sender::drain::Until;
 use watchalert_sender::run::{Scene, run};
+use watchalert_tests::life::{self, Home, Open};
 use watchalert_tests::programs::{long, tell};
 use watchalert_tests::telegram::{Fault, Limits, Message, Options, Telegram};
 use watchalert_tests::world::{START, World, runtime, to};
@@ -61,7 +60,32 @@ struct Room {
 const PERSON: &str = "7001";
 const GROUP: &str = "-100200300";
 
+type Life<'r> = life::Life<'r, Room>;
+
+impl Home for Room {
+    fn world(&self) -> &World {
+        &self.world
+    }
+
+    fn scene(&self) -> Scene {
+        self.scene()
+    }
+
+    fn past(&self) -> &OnceCell<Epoch> {
+        &self.past
+    }
+
+    fn open(&self) -> Vec<Open> {
+        Open::at(&self.telegram)
+    }
+}
+
 impl Room {
+    /// See [`Home::live`].
+    fn live<T>(&self, play: impl AsyncFnOnce(&Life<'_>) -> T) -> T {
+        Home::live(self, play)
+    }
+
     fn new() -> Self {
         let world = World::in_memory();
         let telegram = Telegram::start(Options::strict(&world.clock));

@@ -5,11 +5,14 @@ use shared::model::Priority;
 use std::fs;
 use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
-use watchalert_tests::programs::{tell, until};
+use watchalert_tests::difficult::{alerts, mail_shows};
+use watchalert_tests::programs::{skip, until};
+use watchalert_tests::smtp::Seen;
 use watchalert_tests::tls::certificate;
 
 const EXIM: &str = "/usr/sbin/exim4";
@@ -21,22 +24,53 @@ struct Exim {
     implicit: u16,
 }
 
+/// As whom it runs. It needs no rights of its own: its ports are high, and all mail goes to one Maildir.
+struct Account {
+    user: String,
+    group: String,
+    /// User and group, where root steps down for it.
+    steps_down_to: Option<(u32, u32)>,
+}
+
+impl Account {
+    /// Root steps down to the account of the package: exim as root would be another program.
+    fn find() -> Option<Self> {
+        let me = said("id", &["-un"])?;
+        if me != "root" {
+            let group = said("id", &["-gn"])?;
+            return Some(Self {
+                user: me,
+                group,
+                steps_down_to: None,
+            });
+        }
+        let user = "Debian-exim".to_owned();
+        let number = |which| said("id", &[which, &user])?.parse::<u32>().ok();
+        let steps_down_to = Some((number("-u")?, number("-g")?));
+        let group = said("id", &["-gn", &user])?;
+        Some(Self {
+            user,
+            group,
+            steps_down_to,
+        })
+    }
+}
+
+fn said(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
 impl Exim {
-    /// `None`: there is none here, or it may not be started by us.
+    /// `None`: there is none here.
     fn start() -> Option<Self> {
-        let user = fs::read_to_string("/etc/passwd").ok().and_then(|users| {
-            let line = users
-                .lines()
-                .find(|line| line.starts_with("Debian-exim:"))?;
-            let mut fields = line.split(':').skip(2).map(|id| id.parse::<u32>().ok());
-            Some((fields.next()??, fields.next()??))
-        });
-        let dir = tempfile::tempdir().expect("a folder");
-        let is_root = chown(dir.path(), Some(0), Some(0)).is_ok();
-        let Some((uid, gid)) = user.filter(|_| is_root && Path::new(EXIM).exists()) else {
-            tell("SKIPPED: no exim that may be started here (Debian: exim4-daemon-light, as root)");
+        let account = Account::find().filter(|_| Path::new(EXIM).exists());
+        let Some(account) = account else {
+            skip("there is no exim here (Debian: exim4-daemon-light)");
             return None;
         };
+        let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path();
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("opened");
         let chain = ["server.pem", "intermediate.pem"]
@@ -46,9 +80,6 @@ impl Exim {
         for name in ["spool", "md", "log"] {
             fs::create_dir(path.join(name)).expect("made");
         }
-        for name in ["c.pem", "k.pem", "spool", "md", "log"] {
-            chown(path.join(name), Some(uid), Some(gid)).expect("given away");
-        }
         let [starttls, implicit] = free_ports();
         let text = fs::read_to_string(
             Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/mail/exim.conf.in"),
@@ -56,14 +87,23 @@ impl Exim {
         let text = text
             .expect("the configuration")
             .replace("EXIM_DIR", path.to_str().expect("UTF-8"))
+            .replace("EXIM_USER", &account.user)
+            .replace("EXIM_GROUP", &account.group)
             .replace("2625", &starttls.to_string())
             .replace("2665", &implicit.to_string());
         let config = path.join("exim.conf");
         fs::write(&config, text).expect("written");
-        let child = Command::new(EXIM)
+        let mut command = Command::new(EXIM);
+        if let Some((uid, gid)) = account.steps_down_to {
+            for name in ["c.pem", "k.pem", "spool", "md", "log", "exim.conf"] {
+                chown(path.join(name), Some(uid), Some(gid)).expect("given away");
+            }
+            command.uid(uid).gid(gid);
+        }
+        let child = command
             .arg("-C")
             .arg(&config)
-            .args(["-bdf"])
+            .arg("-bdf")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -145,7 +185,7 @@ fn a_real_exim_gets_it_intact_over_either_kind_of_tls() {
         let mail = &mails[already];
         assert!(mail.contains("Return-path: <watch@sender.test>"), "{mail}");
         let Some([subject, text, html]) = read_back(mail) else {
-            tell("SKIPPED: no python3 to read the mail back");
+            skip("there is no python3 to read the mail back");
             continue;
         };
         let title = "Title of Für \u{1f980} & <b>漢字</b> . . Bcc: you@x.y";
@@ -153,6 +193,31 @@ fn a_real_exim_gets_it_intact_over_either_kind_of_tls() {
         assert!(text.starts_with(&format!("CRITICAL {title}\n")), "{text}");
         assert!(html.contains("&lt;b&gt;漢字&lt;/b&gt;"), "{html}");
     }
+}
+
+#[test]
+fn a_difficult_alert_arrives_whole_through_a_real_exim() {
+    let Some(exim) = Exim::start() else { return };
+    let room = exim.room("smtp+starttls", "s3cret");
+    for (already, alert) in alerts().into_iter().enumerate() {
+        room.owe_alert(&alert, "me@alerts.test");
+        room.send_at(Duration::from_secs(already as u64));
+        let mails = exim.mails(already + 1);
+        let is_it = |mail: &&String| mail.contains(&format!("watchalert.{}.", already + 1));
+        let mail = mails.iter().find(is_it).expect("it arrived");
+        let Some([subject, plain, html]) = read_back(mail) else {
+            skip("there is no python3 to read the mail back");
+            return;
+        };
+        let seen = Seen {
+            subject,
+            plain,
+            html,
+        };
+        mail_shows(&alert, &seen);
+    }
+    let rows = room.rows();
+    assert!(rows.iter().all(|row| row == "sent: "), "{rows:?}");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! What the tests of both programs stand on: a world per test, and stand-ins at the socket.
 
 pub mod desk;
+pub mod difficult;
 pub mod evaluation;
 pub mod feeds;
+pub mod life;
 pub mod models;
 pub mod ntfy;
 pub mod posting;

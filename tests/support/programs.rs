@@ -62,6 +62,16 @@ pub fn seed(test: &str) -> u64 {
     seed
 }
 
+/// Says aloud that something is not shown on this machine.
+///
+/// # Panics
+/// With `CI=true`: there `scripts/test` has installed what is needed.
+pub fn skip(why: &str) {
+    let is_ci = variable("CI").is_some_and(|value| value == "true");
+    assert!(!is_ci, "not to be skipped with CI=true: {why}");
+    tell(&format!("SKIPPED: {why}"));
+}
+
 /// A figure or a remark that `scripts/prove` collects.
 pub fn tell(line: &str) {
     println!("proof {line}");

@@ -1,7 +1,7 @@
 //! A broadcast to many chats, of which some have blocked us, some are gone and one was upgraded, while
 //! critical alerts come in: it keeps the bot's rate, gives way, and is said once.
 
-use super::life::Life;
+use super::Life;
 use super::{Room, minutes};
 use shared::model::{Priority, Timestamp};
 use shared::store::Db;

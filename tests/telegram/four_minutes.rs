@@ -1,7 +1,7 @@
 //! The day that started this: 28 alerts in four minutes, of which seven were lost. Here each arrives,
 //! once, and as soon as the limits let it.
 
-use super::life::Life;
+use super::Life;
 use super::{GROUP, PERSON, Room};
 use shared::model::{Priority, Timestamp};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Three chats hang at every request, for 30 s or for ever, while urgent alerts for a fourth come at
 //! any moment: none of them waits for the others, not even when those time out.
 
+use super::Life;
 use super::Room;
-use super::life::Life;
 use shared::model::{Priority, Timestamp};
 use std::time::Duration;
 use watchalert_tests::programs::tell;

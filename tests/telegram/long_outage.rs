@@ -1,7 +1,7 @@
 //! A day without Telegram, and what comes afterwards: by priority, within the limits, in no wave; what
 //! has another way took it in time.
 
-use super::life::Life;
+use super::Life;
 use super::{PERSON, Room, minutes};
 use shared::model::{Destination, Priority, Timestamp};
 use shared::store::Db;

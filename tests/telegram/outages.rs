@@ -2,7 +2,7 @@
 //! a flood wait of twelve hours: nothing dies that should live, the status says why, and what waited
 //! goes out within the limits, at times that are printed.
 
-use super::life::Life;
+use super::Life;
 use super::{GROUP, PERSON, Room, minutes};
 use shared::model::{Priority, Timestamp};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! The sender says, on a channel that works, that alerts wait or that no tick comes; and that it is over.
 
-use super::life::Life;
+use super::Life;
 use super::{PERSON, Room, minutes};
 use shared::model::Priority;
 use shared::store::{Db, heartbeats};

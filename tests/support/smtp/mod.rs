@@ -6,8 +6,11 @@
     reason = "a stand-in that cannot start ends its test"
 )]
 
+mod mime;
 mod session;
 mod stream;
+
+pub use mime::Seen;
 
 use rustls::ServerConfig;
 use session::Session;

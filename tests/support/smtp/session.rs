@@ -180,7 +180,7 @@ impl<'s> Session<'s> {
 }
 
 /// Base64, whose end may be filled up.
-fn unpacked(text: &str) -> Vec<u8> {
+pub(super) fn unpacked(text: &str) -> Vec<u8> {
     const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digit = |c| u32::try_from(LETTERS.find(c)?).ok();
     let digits: Vec<u32> = text.chars().filter_map(digit).collect();

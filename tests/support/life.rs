@@ -2,13 +2,15 @@
 //! together, and both stand still for as long as anything is being done. So a minute takes a
 //! moment, and what is measured is what the sender waits for, not how fast the machine is.
 
-use super::Room;
+use crate::programs::now as machine_now;
+use crate::telegram::Telegram;
+use crate::world::{World, owed};
 use shared::Failure;
 use shared::model::{Destination, Priority, Timestamp};
 use shared::platform::doorbell;
 use shared::store::outbox::{self, Claim, Epoch};
 use shared::store::{Db, StoreError, beside};
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tokio::runtime::Builder;
@@ -16,8 +18,6 @@ use tokio::task::{JoinHandle, spawn_blocking, yield_now};
 use watchalert_sender::channel::Channels;
 use watchalert_sender::drain::{Drained, Until};
 use watchalert_sender::run::{Scene, run};
-use watchalert_tests::programs::now as machine_now;
-use watchalert_tests::world::owed;
 
 /// While a request waits in silence the sender's deadlines run, and nobody knows when they end.
 const STEP: Duration = Duration::from_millis(100);
@@ -30,30 +30,23 @@ const MISSED: Duration = Duration::from_millis(10);
 /// Turns of the runtime between two looks.
 const TURNS: usize = 10;
 
-/// One sender, and the hand on its clock.
-pub struct Life<'r> {
-    room: &'r Room,
-    /// Of a sender that is long gone, to ask with what could be claimed.
-    past: Epoch,
-    channels: Arc<Channels>,
-    sender: JoinHandle<Result<Drained, Failure>>,
-    /// When the sender was last seen to have something to do and to do nothing.
-    idles_since: Cell<Option<std::time::Instant>>,
-}
+/// Where a sender can live.
+pub trait Home {
+    fn world(&self) -> &World;
+    /// What the next sender is started with.
+    fn scene(&self) -> Scene;
+    /// Of a sender before all others.
+    fn past(&self) -> &OnceCell<Epoch>;
+    /// The requests for which somebody waits now.
+    fn open(&self) -> Vec<Open>;
 
-/// What the file says at one moment.
-enum Seen {
-    /// Something may start now.
-    Claimable,
-    /// In flight, by chat and since when; and when the next may start.
-    Waits(Vec<(String, Timestamp)>, Option<Timestamp>),
-}
-
-impl Room {
     /// A sender lives while `play` runs. Then it is gone from one moment to the next, wherever it
     /// was, as after `kill -9`.
-    pub fn live<T>(&self, play: impl AsyncFnOnce(&Life<'_>) -> T) -> T {
-        let past = *self.past.get_or_init(|| self.world.take_over());
+    fn live<T>(&self, play: impl AsyncFnOnce(&Life<'_, Self>) -> T) -> T
+    where
+        Self: Sized,
+    {
+        let past = *self.past().get_or_init(|| self.world().take_over());
         let runtime = Builder::new_current_thread()
             .enable_all()
             .start_paused(true)
@@ -70,10 +63,11 @@ impl Room {
                 style,
                 ..
             } = &scene;
+            let channels = Channels::open(&config.channels, output, *style);
             let life = Life {
-                room: self,
+                home: self,
                 past,
-                channels: Arc::new(Channels::open(&config.channels, output, *style)),
+                channels: Arc::new(channels.with_digests(config.digests)),
                 sender: tokio::spawn(run(scene, Until::Stopped, std::future::pending())),
                 idles_since: Cell::new(None),
             };
@@ -82,15 +76,61 @@ impl Room {
     }
 }
 
-impl Life<'_> {
+/// A request under way at a stand-in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// Whose delivery it is; `None`: it may be anybody's.
+    pub chat: Option<String>,
+    /// When it came, where that is known.
+    pub at: Option<Timestamp>,
+    /// When its answer goes out; `None`: it waits in silence.
+    pub over_at: Option<Timestamp>,
+}
+
+impl Open {
+    pub fn at(telegram: &Telegram) -> Vec<Self> {
+        let open = telegram.open_requests().into_iter();
+        open.map(|asked| Self {
+            chat: asked.chat().map(str::to_owned),
+            at: Some(asked.at),
+            over_at: asked.over_at,
+        })
+        .collect()
+    }
+
+    fn holds(&self, chat: &str, since: Timestamp) -> bool {
+        self.at.is_none_or(|at| at >= since) && self.chat.as_deref().is_none_or(|of| of == chat)
+    }
+}
+
+/// One sender, and the hand on its clock.
+pub struct Life<'r, H: Home> {
+    home: &'r H,
+    /// Of a sender that is long gone, to ask with what could be claimed.
+    past: Epoch,
+    channels: Arc<Channels>,
+    sender: JoinHandle<Result<Drained, Failure>>,
+    /// When the sender was last seen to have something to do and to do nothing.
+    idles_since: Cell<Option<std::time::Instant>>,
+}
+
+/// What the file says at one moment.
+enum Seen {
+    /// Something may start now.
+    Claimable,
+    /// In flight, by chat and since when; and when the next may start.
+    Waits(Vec<(String, Timestamp)>, Option<Timestamp>),
+}
+
+impl<H: Home> Life<'_, H> {
     pub fn now(&self) -> Timestamp {
-        self.room.world.clock.now()
+        self.home.world().clock.now()
     }
 
     /// Commits an alert and rings, as a tick does.
     pub async fn enqueue(&self, key: &str, to: &Destination, priority: Priority) {
         let (owed, now) = (owed(key, to, priority), self.now());
-        let store = &self.room.world.store;
+        let store = &self.home.world().store;
         let enqueue = move |db: &Db| outbox::enqueue(db, &owed, now);
         store.write(enqueue).await.expect("enqueued");
         doorbell::ring(&beside(store.path(), ".bell"));
@@ -101,7 +141,7 @@ impl Life<'_> {
         &self,
         work: impl FnMut(&Db) -> Result<T, StoreError> + Send + 'static,
     ) -> T {
-        let store = &self.room.world.store;
+        let store = &self.home.world().store;
         let written = store.write(work).await.expect("written");
         doorbell::ring(&beside(store.path(), ".bell"));
         written
@@ -115,7 +155,7 @@ impl Life<'_> {
     pub async fn drain(&self, bound: Duration) {
         let end = self.now() + bound;
         let waits = "SELECT count(*) FROM outbox WHERE state IN('ready','leased')";
-        let is_over = || self.room.world.ask(waits) == "0";
+        let is_over = || self.home.world().ask(waits) == "0";
         while !is_over() && self.now() < end {
             self.turns(TURNS).await;
             self.step(end).await;
@@ -139,7 +179,7 @@ impl Life<'_> {
     async fn step(&self, end: Timestamp) {
         if let Some(next) = self.next_moment().await {
             let step = next.min(end).since(self.now());
-            self.room.world.clock.advance(step);
+            self.home.world().clock.advance(step);
             tokio::time::advance(step).await;
         }
     }
@@ -163,10 +203,9 @@ impl Life<'_> {
         let Seen::Waits(flights, next) = self.look().await else {
             return self.missed();
         };
-        let open = self.room.telegram.open_requests();
+        let open = self.home.open();
         let is_held = |(chat, since): &(String, Timestamp)| {
-            let mut open = open.iter().filter(|asked| asked.at >= *since);
-            open.any(|asked| asked.chat().is_none_or(|asked| asked == chat))
+            open.iter().any(|asked| asked.holds(chat, *since))
         };
         if !flights.iter().all(is_held) {
             return self.missed();
@@ -201,7 +240,7 @@ impl Life<'_> {
             }
             Ok((flights(&moment)?, next))
         };
-        match self.room.world.store.read(look).await {
+        match self.home.world().store.read(look).await {
             Ok((flights, next)) => Seen::Waits(flights, next),
             // It would have been ours, were we allowed to write.
             Err(StoreError::ReadOnly(_)) => Seen::Claimable,
