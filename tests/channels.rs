@@ -3,6 +3,8 @@
 
 #[path = "channels/alike.rs"]
 mod alike;
+#[path = "channels/apart.rs"]
+mod apart;
 
 use shared::config::{Config, Program, Surroundings};
 use shared::model::{Alert, Destination, Priority, Timestamp};
@@ -103,7 +105,7 @@ impl House {
         ended.expect("a clean end");
     }
 
-    /// The next moment at which anything may happen, at most a minute from now.
+    /// The next moment at which anything may happen, at most ten minutes from now.
     fn next_moment(&self) -> Timestamp {
         let now = self.world.clock.now();
         let next = self.world.ask(&format!(
@@ -112,7 +114,7 @@ impl House {
             now.unix_seconds()
         ));
         let next = next.parse().map(Timestamp::from_unix_seconds);
-        next.unwrap_or(now + SECOND).min(now + MINUTE)
+        next.unwrap_or(now + SECOND).min(now + 10 * MINUTE)
     }
 
     /// Sends, and moves the clock to whatever comes next, until nothing waits or the time is over.
@@ -180,6 +182,10 @@ impl Home for House {
         });
         let both = [&self.ops, &self.team].map(Open::at);
         both.into_iter().flatten().chain(silent).collect()
+    }
+
+    fn step(&self) -> Duration {
+        SECOND
     }
 }
 

@@ -16,7 +16,7 @@ use shared::model::{
 };
 use shared::policy::text::span;
 use shared::store::journal::Completion;
-use shared::store::outbox::{self, Settled};
+use shared::store::outbox::{self, Settled, failover};
 use shared::store::{Db, Remedy, Store, StoreError, gate};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -211,7 +211,28 @@ impl Runway {
             }
             _ => None,
         };
+        let settled = match settled {
+            Settled::Waits => self.move_what_is_late(db, &lease.held().destination, answered)?,
+            settled => settled,
+        };
         Ok((settled, death))
+    }
+
+    /// After a failure, what is late need not wait for the look of the next minute, in which some row of
+    /// this place may be under way again, and could not be moved.
+    fn move_what_is_late(
+        &self,
+        db: &Db,
+        place: &Destination,
+        now: Timestamp,
+    ) -> Result<Settled, StoreError> {
+        let is_closed = gate::is_closed(db, &self.channels.keys(place), now)?;
+        if failover::fail_over(db, place, is_closed, now)? == 0 {
+            return Ok(Settled::Waits);
+        }
+        // What was in a digest has just become rows of its own.
+        failover::fail_over(db, place, is_closed, now)?;
+        Ok(Settled::Moved)
     }
 
     /// The clock was set: when the last 429s were, nobody knows any more.

@@ -26,6 +26,8 @@ const NOTHING: Duration = Duration::from_secs(3_600);
 /// A sender that could do something and does not is given this long of the machine's time, and
 /// then sees the time pass: what it missed costs it.
 const PATIENCE: Duration = Duration::from_millis(400);
+/// The same for a delivery that is under way and at no stand-in.
+const FLYING: Duration = Duration::from_secs(5);
 const MISSED: Duration = Duration::from_millis(10);
 /// Turns of the runtime between two looks.
 const TURNS: usize = 10;
@@ -39,6 +41,11 @@ pub trait Home {
     fn past(&self) -> &OnceCell<Epoch>;
     /// The requests for which somebody waits now.
     fn open(&self) -> Vec<Open>;
+
+    /// How finely the time passes while a request waits in silence.
+    fn step(&self) -> Duration {
+        STEP
+    }
 
     /// A sender lives while `play` runs. Then it is gone from one moment to the next, wherever it
     /// was, as after `kill -9`.
@@ -201,29 +208,29 @@ impl<H: Home> Life<'_, H> {
     async fn next_moment(&self) -> Option<Timestamp> {
         let now = self.now();
         let Seen::Waits(flights, next) = self.look().await else {
-            return self.missed();
+            return self.missed(PATIENCE);
         };
         let open = self.home.open();
         let is_held = |(chat, since): &(String, Timestamp)| {
             open.iter().any(|asked| asked.holds(chat, *since))
         };
         if !flights.iter().all(is_held) {
-            return self.missed();
+            return self.missed(FLYING);
         }
         self.idles_since.set(None);
         let answers = open.iter().map(|asked| match asked.over_at {
             Some(answered) => answered,
-            None => now + STEP,
+            None => now + self.home.step(),
         });
         let next = answers.chain(next).min().unwrap_or(now + NOTHING);
         Some(next.max(now + Duration::from_millis(1)))
     }
 
     /// Not quiet; unless the sender has let too much of the machine's time go by.
-    fn missed(&self) -> Option<Timestamp> {
+    fn missed(&self, patience: Duration) -> Option<Timestamp> {
         let since = self.idles_since.get().unwrap_or_else(machine_now);
         self.idles_since.set(Some(since));
-        (since.elapsed() > PATIENCE).then(|| self.now() + MISSED)
+        (since.elapsed() > patience).then(|| self.now() + MISSED)
     }
 
     async fn look(&self) -> Seen {

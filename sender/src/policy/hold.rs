@@ -121,6 +121,11 @@ pub fn refused(
         Some(Hold::Down) => down(&mut gates.bot, fault, now, chance),
         None => {}
     }
+    let is_the_way = matches!(fault.blame, Blame::Channel | Blame::Destination);
+    if is_the_way && matches!(fault.hold, Some(Hold::Down) | None) {
+        // Closes nothing by itself: what is late behind it may go elsewhere.
+        gates.chat.failing_since.get_or_insert(now);
+    }
 }
 
 fn rate_limited(

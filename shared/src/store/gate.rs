@@ -135,12 +135,13 @@ pub(super) fn load(db: &Db, keys: &GateKeys) -> Result<Gates, StoreError> {
 }
 
 /// Whether nothing passes to that destination at `now`, as far as is known: a gate that was closed and
-/// through which nothing has passed since is no open one.
+/// through which nothing has passed since is no open one, nor is a chat for which something failed and
+/// nothing has passed since, as behind a server that is silent to it alone.
 pub fn is_closed(db: &Db, keys: &GateKeys, now: Timestamp) -> Result<bool, StoreError> {
     let gates = load(db, keys)?;
     let all = [&gates.channel, &gates.bot, &gates.method, &gates.chat];
     let is_closed = |gate: &&Gate| gate.closed_until(now) > now || gate.breaker != Breaker::Closed;
-    Ok(all.iter().any(is_closed))
+    Ok(all.iter().any(is_closed) || gates.chat.failing_since.is_some())
 }
 
 /// Writes those that changed.

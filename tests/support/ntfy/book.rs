@@ -44,6 +44,8 @@ pub enum Fault {
     Page(u16),
     /// The connection is reset.
     Reset,
+    /// Nothing comes back, and the connection stays.
+    Hang,
     /// It is published, then the connection is reset.
     ResetAfter,
     /// It is published, then the server fails.
@@ -56,6 +58,8 @@ pub enum Fault {
 pub(super) struct Book {
     pub(super) options: Options,
     pub(super) script: VecDeque<Fault>,
+    /// What every request meets, questions too.
+    pub(super) weather: Option<Fault>,
     pub(super) forbidden: BTreeSet<String>,
     pub(super) published: Vec<Published>,
     pub(super) requests: Vec<Asked>,
@@ -70,6 +74,7 @@ impl Book {
         Self {
             options,
             script: VecDeque::new(),
+            weather: None,
             forbidden: BTreeSet::new(),
             published: Vec::new(),
             requests: Vec::new(),
@@ -91,6 +96,13 @@ impl Book {
     }
 
     fn answer(&mut self, request: &Request) -> Result<Reply, Refusal> {
+        match self.weather {
+            Some(Fault::Code(code)) => return Err(Refusal::of(code)),
+            Some(Fault::Page(status)) => return Ok(page(status)),
+            Some(Fault::Hang) => return Ok(Reply::hang()),
+            Some(_) => return Ok(Reply::cut()),
+            None => {}
+        }
         match (request.method.as_str(), request.path.as_str()) {
             // Nobody's limits count it.
             ("GET", "/v1/health") => Ok(said(&json!({"healthy": true}))),
@@ -112,6 +124,7 @@ impl Book {
             Some(Fault::Code(code)) => return Err(Refusal::of(code)),
             Some(Fault::Page(status)) => return Ok(page(status)),
             Some(Fault::Reset) => return Ok(Reply::cut()),
+            Some(Fault::Hang) => return Ok(Reply::hang()),
             Some(Fault::ResetAfter | Fault::FailAfter | Fault::Half) | None => {}
         }
         let mut published = judged(&request.body, &self.options)?;

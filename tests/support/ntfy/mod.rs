@@ -69,6 +69,11 @@ impl Ntfy {
         locked(&self.book).script.extend(faults);
     }
 
+    /// Every request meets it from now on, before anything is done; `None`: all is well again.
+    pub fn weather(&self, fault: Option<Fault>) {
+        locked(&self.book).weather = fault;
+    }
+
     /// From now on these alone may write; `None`: everybody.
     pub fn lock(&self, authorization: Option<&str>) {
         locked(&self.book).options.authorization = authorization.map(str::to_owned);

@@ -17,7 +17,7 @@ pub enum Settled {
     /// A message of several has arrived.
     Begun,
     Waits,
-    /// Given up here, and owed on its fallback.
+    /// Given up here, and owed on its fallback; or others of its place are.
     Moved,
     Dead,
 }
