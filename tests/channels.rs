@@ -5,6 +5,8 @@
 mod alike;
 #[path = "channels/apart.rs"]
 mod apart;
+#[path = "channels/revoked.rs"]
+mod revoked;
 
 use shared::config::{Config, Program, Surroundings};
 use shared::model::{Alert, Destination, Priority, Timestamp};
@@ -42,6 +44,8 @@ struct House {
     /// More of the configuration.
     more: &'static str,
     digests: bool,
+    /// The first bot is all there is.
+    alone: bool,
     past: OnceCell<Epoch>,
     /// Where requests are held that no stand-in tells of.
     silent: Cell<Option<&'static str>>,
@@ -64,6 +68,7 @@ impl House {
             world,
             more: "",
             digests: false,
+            alone: false,
             past: OnceCell::new(),
             silent: Cell::new(None),
         };
@@ -81,21 +86,26 @@ impl House {
     }
 
     fn config(&self) -> String {
-        format!(
+        let mut text = format!(
             "default_channel = \"ops\"\n{}[digest]\nenabled = {}\n[state]\npath = \"state.db\"\nmin_free = \"0 KiB\"\n\
-             [channel.screen]\nkind = \"console\"\n\
-             [channel.ops]\nkind = \"telegram\"\napi_url = \"{}\"\ntoken_file = \"ops-token\"\nchat_id = {CHAT}\n\
-             [channel.team]\nkind = \"telegram\"\napi_url = \"{}\"\ntoken_file = \"team-token\"\nchat_id = {GROUP}\n\
-             [channel.phone]\nkind = \"ntfy\"\nurl = \"{}\"\ntopic = \"{TOPIC}\"\n\
-             [channel.mail]\nkind = \"email\"\nsmtp = \"smtp://watch@{}\"\npassword_file = \"password\"\n\
-             from = \"watch@sender.test\"\nto = [\"{READER}\"]\n",
+             [channel.ops]\nkind = \"telegram\"\napi_url = \"{}\"\ntoken_file = \"ops-token\"\nchat_id = {CHAT}\n",
             self.more,
             self.digests,
-            self.ops.url(),
-            self.team.url(),
-            self.ntfy.url(),
-            self.mail.address(),
-        )
+            self.ops.url()
+        );
+        if !self.alone {
+            text += &format!(
+                "[channel.screen]\nkind = \"console\"\n\
+                 [channel.team]\nkind = \"telegram\"\napi_url = \"{}\"\ntoken_file = \"team-token\"\nchat_id = {GROUP}\n\
+                 [channel.phone]\nkind = \"ntfy\"\nurl = \"{}\"\ntopic = \"{TOPIC}\"\n\
+                 [channel.mail]\nkind = \"email\"\nsmtp = \"smtp://watch@{}\"\npassword_file = \"password\"\n\
+                 from = \"watch@sender.test\"\nto = [\"{READER}\"]\n",
+                self.team.url(),
+                self.ntfy.url(),
+                self.mail.address()
+            );
+        }
+        text
     }
 
     /// One sender, from start until nothing is due.

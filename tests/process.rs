@@ -23,6 +23,8 @@ mod output;
 mod prompt;
 #[path = "process/receiver.rs"]
 mod receiver;
+#[path = "process/revoked.rs"]
+mod revoked;
 #[path = "process/second.rs"]
 mod second;
 #[path = "process/stop.rs"]

@@ -44,7 +44,7 @@ pub struct Args {
 pub enum Command {
     /// Deliver what waits, until stopped (the default)
     Run(Run),
-    /// Show what waits for whom, since when, and what is dead
+    /// Show what waits for whom, since when, and what is dead; ends with 1 when a person must do something first
     Status {
         /// Print JSON
         #[arg(long)]

@@ -47,7 +47,13 @@ pub async fn execute(
             let config = load(Program::Sender)?;
             return drain(config, options, world, stop).await;
         }
-        Command::Status { json } => operate::status::run(&load(Program::Sender)?, json, now, out)?,
+        Command::Status { json } => {
+            let (sound, printed) = operate::status::run(&load(Program::Sender)?, json, now, out)?;
+            if !sound {
+                return Ok(Exit::Unexpected);
+            }
+            printed
+        }
         Command::Queue(command) => queue(command, &load(Program::Sender)?, &world, out).await?,
         Command::Silence(silence) => {
             operate::silence::run(silence, &load(Program::Sender)?, now, out).await?

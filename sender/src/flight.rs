@@ -304,9 +304,16 @@ impl Runway {
         // Of a broadcast the deaths are told, together, and not each chat that has left.
         let told = fault.filter(|_| !policy::settle::is_broadcast(held));
         let told = told.zip(closed_since.get());
-        let told = told.and_then(|(fault, since)| notice::closed(to, fault, &self.channels, since));
-        if let Some(told) = told {
-            outbox::notify(db, &told, answered)?;
+        if let Some((fault, since)) = told {
+            match notice::closed(to, fault, &self.channels, since) {
+                Some(told) => drop(outbox::notify(db, &told, answered)?),
+                None => tracing::error!(
+                    %to,
+                    "nothing gets through, and there is no other channel to tell it on; a person must see \
+                     to it, and everything waits until then: {}",
+                    fault.detail
+                ),
+            }
         }
         Ok(())
     }

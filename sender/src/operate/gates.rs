@@ -52,16 +52,25 @@ impl Gates {
 
     /// When the next of what waits may go: not before the gates in front of it open.
     pub(super) fn next(&self, waiting: &Backlog, closed: &[Gate]) -> Timestamp {
+        let opens = closed.iter().filter(|gate| self.is_before(gate, waiting));
+        opens
+            .map(|gate| gate.closed_until)
+            .fold(waiting.next_due, Timestamp::max)
+    }
+
+    /// Whether any of what waits will wait until a person does something about a refusal.
+    pub(super) fn need_a_person(&self, backlog: &[Backlog], closed: &[Gate]) -> bool {
+        let mut refused = closed.iter().filter(|gate| gate.refused_since.is_some());
+        refused.any(|gate| backlog.iter().any(|waiting| self.is_before(gate, waiting)))
+    }
+
+    fn is_before(&self, gate: &Gate, waiting: &Backlog) -> bool {
         let keys = self.channels.keys(&waiting.destination);
-        let is_before = |gate: &&Gate| match gate.scope.as_str() {
+        match gate.scope.as_str() {
             "channel" => gate.key == keys.channel,
             "bot" => gate.key == keys.bot,
             "method" => gate.key == keys.method,
             _ => gate.key == keys.chat,
-        };
-        let opens = closed.iter().filter(is_before);
-        opens
-            .map(|gate| gate.closed_until)
-            .fold(waiting.next_due, Timestamp::max)
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! `status`: what waits for whom, since when, what is dead, and whether both programs run.
+//! `status`: what waits for whom, since when, what is dead, whether both programs run, and whether a
+//! person must do something before what waits can go.
 
 use super::gates::Gates;
 use serde_json::{Value, json};
@@ -24,12 +25,13 @@ struct Seen {
     now: Timestamp,
 }
 
+/// Returns whether what waits goes by itself, and what came of printing.
 pub fn run(
     config: &Config,
     as_json: bool,
     now: Timestamp,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, Failure> {
+) -> Result<(bool, io::Result<()>), Failure> {
     let path = &config.state_path;
     let viewer = Viewer::open(path)?;
     let known: BTreeMap<_, _> = viewer.read(beats::all)?.into_iter().collect();
@@ -44,11 +46,20 @@ pub fn run(
         sender: lock::holder(&beside(path, ".sender")),
         now,
     };
-    Ok(if as_json {
+    let goes_by_itself = !seen.needs_a_person();
+    let printed = if as_json {
         writeln!(out, "{}", to_json(&seen))
     } else {
         print(&seen, config, out)
-    })
+    };
+    Ok((goes_by_itself, printed))
+}
+
+impl Seen {
+    fn needs_a_person(&self) -> bool {
+        let Status { backlog, gates, .. } = &self.status;
+        self.gates.need_a_person(backlog, gates)
+    }
 }
 
 fn print(seen: &Seen, config: &Config, out: &mut dyn Write) -> io::Result<()> {
@@ -89,12 +100,17 @@ fn print(seen: &Seen, config: &Config, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "marked repeats {}", status.repeats_marked)?;
     for gate in &status.gates {
         let reason = gate.reason.as_deref().unwrap_or("no reason given");
-        writeln!(
-            out,
-            "closed gate    {} for {}: {reason}",
-            gates.whom(gate),
-            span(gate.closed_until.since(*now))
-        )?;
+        let again = gate.closed_until.since(*now);
+        let whom = gates.whom(gate);
+        match gate.refused_since {
+            None => writeln!(out, "closed gate    {whom} for {}: {reason}", span(again))?,
+            Some(since) => writeln!(
+                out,
+                "refused        {whom} since {}, tried again in {}: {reason}",
+                ago(Some(since)),
+                span(again)
+            )?,
+        }
     }
     print_beats(seen, config, out)?;
     if status.backlog.is_empty() {
@@ -161,7 +177,7 @@ fn to_json(seen: &Seen) -> Value {
         .collect();
     let gates: Vec<Value> = status.gates.iter().map(|gate| json!({
         "scope": gate.scope, "key": gate.key, "whom": closed.whom(gate), "closed_until": gate.closed_until.unix_seconds(),
-        "breaker": gate.breaker, "reason": gate.reason,
+        "breaker": gate.breaker, "reason": gate.reason, "refused_since": seconds(gate.refused_since),
     })).collect();
     json!({
         "now": seen.now.unix_seconds(),
@@ -170,6 +186,6 @@ fn to_json(seen: &Seen) -> Value {
         "last_delivery": seconds(status.last_sent),
         "feeds": status.feeds, "feeds_failing": status.feeds_failing, "items_pending": status.items_pending,
         "dead": status.dead, "repeats_marked": status.repeats_marked,
-        "heartbeats": seen.beats, "gates": gates, "backlog": backlog,
+        "heartbeats": seen.beats, "needs_a_person": seen.needs_a_person(), "gates": gates, "backlog": backlog,
     })
 }

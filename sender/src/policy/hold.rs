@@ -117,7 +117,10 @@ pub fn refused(
             gates.chat.refused_since.get_or_insert(now);
             open(&mut gates.chat, SUSPENDED, fault, now, chance);
         }
-        Some(Hold::Stopped) => open(&mut gates.bot, STOPPED, fault, now, chance),
+        Some(Hold::Stopped) => {
+            gates.bot.refused_since.get_or_insert(now);
+            open(&mut gates.bot, STOPPED, fault, now, chance);
+        }
         Some(Hold::Down) => down(&mut gates.bot, fault, now, chance),
         None => {}
     }

@@ -45,6 +45,9 @@ pub struct Gate {
     pub closed_until: Timestamp,
     pub breaker: String,
     pub reason: Option<String>,
+    /// Since when it stays closed until a person does something about it: a token that is not known, a
+    /// chat that does not want us.
+    pub refused_since: Option<Timestamp>,
 }
 
 /// The partial index over finished rows serves only statements that repeat its condition.
@@ -71,7 +74,7 @@ pub fn status(db: &Db, now: Timestamp) -> Result<Status, StoreError> {
         dead: count("SELECT count(*) FROM outbox WHERE state='dead'")?,
         last_sent: last_sent.flatten().map(Timestamp::from_unix_seconds),
         repeats_marked: count("SELECT n FROM ledger WHERE name='repeat_marked'")?,
-        gates: closed_gates(&snapshot, now)?,
+        gates: gates(&snapshot, now)?,
         feeds: count("SELECT count(*) FROM feed WHERE left_at IS NULL")?,
         feeds_failing: count("SELECT count(*) FROM feed WHERE failures>0 AND left_at IS NULL")?,
         items_pending: count("SELECT count(*) FROM item WHERE state='pending'")?,
@@ -106,9 +109,16 @@ SELECT channel,chat_id,
 
 /// Those that are closed now, whatever they stand before.
 pub fn closed_gates(db: &Db, now: Timestamp) -> Result<Vec<Gate>, StoreError> {
+    let mut closed = gates(db, now)?;
+    closed.retain(|gate| gate.closed_until > now);
+    Ok(closed)
+}
+
+/// These, and those that let a probe through now and then and refuse it.
+fn gates(db: &Db, now: Timestamp) -> Result<Vec<Gate>, StoreError> {
     const CLOSED: &str = "\
-SELECT scope,key,max(blocked_until,paused_until) AS until,breaker,reason FROM gate
- WHERE until>:now ORDER BY scope,key";
+SELECT scope,key,max(blocked_until,paused_until) AS until,breaker,reason,refused_since FROM gate
+ WHERE until>:now OR refused_since IS NOT NULL ORDER BY scope,key";
     let mut statement = db.prepare(CLOSED)?;
     let rows = statement.query_map(named_params! {":now": now.unix_seconds()}, |row| {
         Ok(Gate {
@@ -117,6 +127,9 @@ SELECT scope,key,max(blocked_until,paused_until) AS until,breaker,reason FROM ga
             closed_until: time(row, 2)?,
             breaker: text(row, 3)?,
             reason: optional_text(row, 4)?,
+            refused_since: row
+                .get::<_, Option<f64>>(5)?
+                .map(Timestamp::from_unix_seconds),
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
