@@ -5,6 +5,9 @@
 mod alike;
 #[path = "channels/apart.rs"]
 mod apart;
+#[path = "channels/digests.rs"]
+mod digests;
+
 #[path = "channels/revoked.rs"]
 mod revoked;
 

@@ -33,7 +33,7 @@ fn closed_gate(room: &Room) -> (String, String) {
     let show = |as_json| {
         let mut out = Vec::new();
         let shown = status::run(&scene.config, as_json, now, &mut out);
-        shown.expect("a readable file").expect("written");
+        shown.expect("a readable file").1.expect("written");
         String::from_utf8(out).expect("text")
     };
     let text = show(false);

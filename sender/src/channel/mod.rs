@@ -183,7 +183,8 @@ impl Channels {
     /// What the other side allows; `None`: everything.
     pub fn limits(&self, to: &Destination) -> Option<Limits> {
         match self.by_name.get(&to.channel)? {
-            Channel::Console(_) | Channel::Email(_) => None,
+            Channel::Console(_) => None,
+            Channel::Email(email) => self.has_limits.then(|| email.limits()),
             Channel::Telegram(telegram) => self.has_limits.then(|| telegram.limits(&to.chat_id)),
             Channel::Ntfy(ntfy) => self.has_limits.then(|| ntfy.limits()),
         }

@@ -73,6 +73,20 @@ impl Limits {
         burst: 45,
     };
 
+    /// A mail account: at most so many in any minute. A third of them may go at once after a pause, the
+    /// others are spread over the minute.
+    pub fn mail(per_minute: usize) -> Self {
+        let most = u32::try_from(per_minute).unwrap_or(u32::MAX).max(1);
+        let burst = (most / 3).max(1);
+        Self {
+            gap: Duration::ZERO,
+            gap_from_answer: Duration::ZERO,
+            per_minute: None,
+            interval: MINUTE / most.saturating_sub(burst).max(1),
+            burst,
+        }
+    }
+
     /// Asks, and spends when the answer is yes.
     pub fn pass(&self, gates: &Gates, priority: Priority, now: Timestamp) -> Pass {
         let is_low = priority > Priority::Normal;
@@ -301,6 +315,19 @@ mod tests {
         let starts = schedule(Limits::NTFY, Priority::High, 60, answer);
         assert!(starts[44] < 1.0 && starts[45] > 4.0, "{starts:?}");
         assert!((starts[59] - 15.0 * 5.25).abs() < 0.1, "{starts:?}");
+    }
+
+    #[test]
+    fn a_mail_account_never_sends_more_in_a_minute_than_it_may() {
+        for most in [1, 2, 3, 30, 100] {
+            let answer = Duration::from_millis(20);
+            let starts = schedule(Limits::mail(most), Priority::High, 3 * most + 1, answer);
+            assert!(most_in_a_minute(&starts) <= most, "{most}: {starts:?}");
+            assert!(
+                starts[most / 3] <= 60.0 && starts[3 * most] < 360.0,
+                "{most}"
+            );
+        }
     }
 
     #[test]

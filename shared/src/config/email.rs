@@ -4,11 +4,16 @@ use super::Surroundings;
 use super::access;
 use super::reader::{Read, Section};
 use super::secret::{self, Program, SecretFile};
-use super::value::text;
+use super::value::{text, whole_number};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use toml::de::DeValue;
 use url::{Host, Url};
+
+/// The strictest of the large providers: Exchange Online takes 30 messages a minute of a mailbox
+/// (learn.microsoft.com, "Message storage and concurrent connection throttling for SMTP Authenticated
+/// Submission"); others count by the day.
+const PER_MINUTE: usize = 30;
 
 /// A mail server that takes what is to be sent, and between whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +27,8 @@ pub struct Email {
     pub to: Vec<String>,
     /// Certificates in PEM that are trusted beside the system's.
     pub ca_file: Option<PathBuf>,
+    /// Mails that this account may send in any minute, 1 to 6,000; 30 by default.
+    pub per_minute: usize,
 }
 
 /// Where the mail server is, and how it is spoken to.
@@ -84,7 +91,9 @@ pub(super) fn read(section: &mut Section<'_>, around: &Surroundings<'_>) -> Opti
     let ca_file = section.get("ca_file", |value| {
         access::existing(&text(value)?, Program::Sender, around)
     });
+    let per_minute = section.get("per_minute", whole_number(1..=6_000));
     Some(Email {
+        per_minute: per_minute.unwrap_or(PER_MINUTE),
         server: server?,
         password,
         from: from?,

@@ -7,6 +7,7 @@ pub mod letter;
 pub mod look;
 pub mod wire;
 
+use crate::policy::limiter::Limits;
 use crate::render::email::Extent;
 use classify::{Answer, Ruling, classify, fault};
 use letter::Letter;
@@ -19,8 +20,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use wire::{IDLE, Line, Progress, gave_up};
 
-/// Connections to one server at once: more are no faster, and many servers take few from one address.
-const CONNECTIONS: usize = 4;
+/// Connections to one server at once: more are no faster, and many servers take few from one address;
+/// Exchange Online three (learn.microsoft.com, throttling of "SMTP Authenticated Submission").
+const CONNECTIONS: usize = 3;
 /// For a free one.
 const TURN: Duration = Duration::from_secs(60);
 /// For all that comes before the text, whatever the server drips.
@@ -77,6 +79,11 @@ impl Email {
             server.host,
             server.port
         )
+    }
+
+    /// What the account may send.
+    pub fn limits(&self) -> Limits {
+        Limits::mail(self.configured.per_minute)
     }
 
     async fn carry(&self, letter: Letter, failures: u32) -> Ruling {

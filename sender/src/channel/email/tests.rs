@@ -55,7 +55,7 @@ async fn while_all_connections_hang_another_mail_waits_its_turn_and_then_goes_ba
     let (email, channel) = channel(silent.local_addr().expect("its address").port());
     let delivery = delivery(&channel);
     let _taken = Arc::clone(&email.turns)
-        .acquire_many_owned(4)
+        .acquire_many_owned(3)
         .await
         .expect("free");
     tokio::time::pause();
