@@ -8,6 +8,8 @@ mod apart;
 #[path = "channels/digests.rs"]
 mod digests;
 
+#[path = "channels/night.rs"]
+mod night;
 #[path = "channels/revoked.rs"]
 mod revoked;
 
