@@ -11,6 +11,8 @@ mod disk;
 mod faults;
 #[path = "process/kills.rs"]
 mod kills;
+#[path = "process/kills_channels.rs"]
+mod kills_channels;
 #[path = "process/kills_telegram.rs"]
 mod kills_telegram;
 #[path = "process/notify.rs"]
