@@ -9,6 +9,7 @@ mod tidy {
     mod paths;
     mod rules;
     mod samples;
+    mod scenarios;
     mod shape;
 
     use std::collections::BTreeSet;
@@ -44,6 +45,13 @@ mod tidy {
         let rust = files.iter().filter(|file| file.is_rust());
         let tests: BTreeSet<String> = rust.flat_map(|file| cases::tests(&file.text)).collect();
         let faults = cases::faults(&read("tests/CASES.md"), &tests);
+        assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+    }
+
+    #[test]
+    fn the_map_of_scenarios_names_tests_on_a_set_clock_that_verify() {
+        let files: Vec<File> = committed_files().filter_map(File::read).collect();
+        let faults = scenarios::faults(&read("tests/SCENARIOS.md"), &files);
         assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
     }
 

@@ -305,14 +305,15 @@ impl Runway {
         let told = fault.filter(|_| !policy::settle::is_broadcast(held));
         let told = told.zip(closed_since.get());
         if let Some((fault, since)) = told {
-            match notice::closed(to, fault, &self.channels, since) {
-                Some(told) => drop(outbox::notify(db, &told, answered)?),
-                None => tracing::error!(
+            if let Some(told) = notice::closed(to, fault, &self.channels, since) {
+                outbox::notify(db, &told, answered)?;
+            } else {
+                tracing::error!(
                     %to,
                     "nothing gets through, and there is no other channel to tell it on; a person must see \
                      to it, and everything waits until then: {}",
                     fault.detail
-                ),
+                );
             }
         }
         Ok(())

@@ -171,7 +171,7 @@ fn told(waits: &[f64]) -> String {
     format!("{longest:.2} s ({})", waits.len())
 }
 
-fn others_wait_no_longer(troubled: &[usize], troubles: &[Trouble], falls_back: bool) {
+fn others_wait_no_longer(troubled: &[usize], kinds: &[Trouble], falls_back: bool) {
     let quiet = live(None, falls_back);
     let all = 0..PLACES.len();
     let without: Vec<Vec<f64>> = all.clone().map(|at| waits(&quiet, at)).collect();
@@ -184,7 +184,7 @@ fn others_wait_no_longer(troubled: &[usize], troubles: &[Trouble], falls_back: b
     ));
     let line: Vec<String> = without.iter().map(|waits| told(waits)).collect();
     tell(&format!("apart: nobody in trouble: {}", line.join(", ")));
-    for trouble in troubles {
+    for trouble in kinds {
         let house = live(Some((troubled, *trouble)), falls_back);
         let with: Vec<Vec<f64>> = all.clone().map(|at| waits(&house, at)).collect();
         let line: Vec<String> = with.iter().map(|waits| told(waits)).collect();
@@ -256,9 +256,9 @@ fn comes_to_its_end(house: &House, at: usize, count: usize, falls_back: Option<D
 }
 
 /// Without and with a fallback.
-fn nobody_else_sees_it(troubled: &[usize], troubles: &[Trouble]) {
-    others_wait_no_longer(troubled, troubles, false);
-    others_wait_no_longer(troubled, troubles, true);
+fn nobody_else_sees_it(troubled: &[usize], kinds: &[Trouble]) {
+    others_wait_no_longer(troubled, kinds, false);
+    others_wait_no_longer(troubled, kinds, true);
 }
 
 #[test]

@@ -36,7 +36,7 @@ async fn commit(life: &Life<'_, House>, house: &House, number: usize) {
     .await;
 }
 
-fn copies<'m>(arrived: &'m [Message], severity: Severity, number: usize) -> Vec<&'m Message> {
+fn copies(arrived: &[Message], severity: Severity, number: usize) -> Vec<&Message> {
     let title = format!("Title of {severity}-{number:02}.");
     let is_it = |message: &&Message| message.text.contains(&title);
     arrived.iter().filter(is_it).collect()

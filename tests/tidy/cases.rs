@@ -4,7 +4,7 @@ use super::lexer::{Token, lex};
 use std::collections::BTreeSet;
 
 /// Names of tests in a map: what stands in backquotes on the lines of cases, and is no path.
-fn named(map: &str) -> BTreeSet<&str> {
+pub(super) fn named(map: &str) -> BTreeSet<&str> {
     let lines = map.lines().filter(|line| line.starts_with("- "));
     let quoted = lines.flat_map(|line| line.split('`').skip(1).step_by(2));
     quoted.collect()

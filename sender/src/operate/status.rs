@@ -98,20 +98,7 @@ fn print(seen: &Seen, config: &Config, out: &mut dyn Write) -> io::Result<()> {
     };
     writeln!(out, "dead letters   {}{hint}", status.dead)?;
     writeln!(out, "marked repeats {}", status.repeats_marked)?;
-    for gate in &status.gates {
-        let reason = gate.reason.as_deref().unwrap_or("no reason given");
-        let again = gate.closed_until.since(*now);
-        let whom = gates.whom(gate);
-        match gate.refused_since {
-            None => writeln!(out, "closed gate    {whom} for {}: {reason}", span(again))?,
-            Some(since) => writeln!(
-                out,
-                "refused        {whom} since {}, tried again in {}: {reason}",
-                ago(Some(since)),
-                span(again)
-            )?,
-        }
-    }
+    print_gates(seen, &ago, out)?;
     print_beats(seen, config, out)?;
     if status.backlog.is_empty() {
         return writeln!(out, "waiting        nothing");
@@ -151,6 +138,30 @@ fn print_beats(seen: &Seen, config: &Config, out: &mut dyn Write) -> io::Result<
             "heartbeat      {}: {}, {last}, due {due}",
             beat.name, beat.state
         )?;
+    }
+    Ok(())
+}
+
+/// What keeps alerts waiting: a pause that ends by itself, or a refusal that does not.
+fn print_gates(
+    seen: &Seen,
+    ago: &impl Fn(Option<Timestamp>) -> String,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for gate in &seen.status.gates {
+        let reason = gate.reason.as_deref().unwrap_or("no reason given");
+        let again = span(gate.closed_until.since(seen.now));
+        let whom = seen.gates.whom(gate);
+        match gate.refused_since {
+            None => writeln!(out, "closed gate    {whom} for {again}: {reason}")?,
+            Some(since) => {
+                let since = ago(Some(since));
+                writeln!(
+                    out,
+                    "refused        {whom} since {since}, tried again in {again}: {reason}"
+                )?;
+            }
+        }
     }
     Ok(())
 }
