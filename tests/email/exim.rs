@@ -201,7 +201,7 @@ fn a_difficult_alert_arrives_whole_through_a_real_exim() {
     let room = exim.room("smtp+starttls", "s3cret");
     for (already, alert) in alerts().into_iter().enumerate() {
         room.owe_alert(&alert, "me@alerts.test");
-        room.send_at(Duration::from_secs(already as u64));
+        room.send_at(Duration::from_secs(10 * already as u64));
         let mails = exim.mails(already + 1);
         let is_it = |mail: &&String| mail.contains(&format!("watchalert.{}.", already + 1));
         let mail = mails.iter().find(is_it).expect("it arrived");
