@@ -37,7 +37,9 @@ fn closed_gate(room: &Room) -> (String, String) {
         String::from_utf8(out).expect("text")
     };
     let text = show(false);
-    let lines = text.lines().filter(|line| line.starts_with("closed gate"));
+    let lines = text
+        .lines()
+        .filter(|line| line.starts_with("closed gate") || line.starts_with("refused "));
     let lines: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
     let json: serde_json::Value = serde_json::from_str(&show(true)).expect("JSON");
     let gates = json["gates"].as_array().expect("a list").iter();
@@ -143,10 +145,7 @@ fn after_an_hour_with_a_revoked_token_all_arrives_within_the_limits() {
         for _ in 0..3 {
             life.pass(minutes(15)).await;
             let (text, json) = closed_gate(&room);
-            assert!(
-                text.starts_with("closed gate the bot of ops for "),
-                "{text}"
-            );
+            assert!(text.starts_with("refused the bot of ops since "), "{text}");
             assert!(text.ends_with(": Telegram answered 401: Unauthorized"));
             assert_eq!(json, "the bot of ops: Telegram answered 401: Unauthorized");
         }
@@ -221,7 +220,7 @@ fn after_a_week_in_which_a_chat_blocked_us_all_arrives_within_the_limits() {
         days(life, &room, 6).await;
         let (text, json) = closed_gate(&room);
         assert!(
-            text.starts_with("closed gate the chat ops/7001 for "),
+            text.starts_with("refused the chat ops/7001 since "),
             "{text}"
         );
         assert!(text.ends_with(BLOCKED), "{text}");
