@@ -1,10 +1,14 @@
 //! Gates in the file: no clock makes a wait longer or shorter, and an upgraded group takes its gate
 //! along.
 
-use shared::model::{Blame, Gate, GateKeys, Gatekeeper, Priority, Receipt, Settlement, Timestamp};
-use shared::store::outbox::Epoch;
+use shared::model::{
+    Alert, Blame, Destination, Folding, Gate, GateKeys, Gatekeeper, Gates, Pass, Priority, Receipt,
+    Settlement, Timestamp,
+};
+use shared::store::outbox::{self, Claim, Epoch};
 use shared::store::{StoreError, gate, timeline};
 use std::time::Duration;
+use watchalert_sender::policy::limiter::Limits;
 use watchalert_tests::world::{START, Unlimited, World, fault, to};
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -232,4 +236,56 @@ fn what_a_script_wrote_for_now_stays_due_when_the_clock_goes_back() {
         "-3600.0,7200.0",
         "what is meant for later stays"
     );
+}
+
+/// A gap of a second, as the limiter keeps it.
+struct Paced;
+
+impl Gatekeeper for Paced {
+    fn keys(&self, to: &Destination) -> GateKeys {
+        Unlimited.keys(to)
+    }
+
+    fn believable(&self, _: &Destination, gates: &Gates, now: Timestamp) -> Gates {
+        Limits::GROUP.believable(gates, now)
+    }
+
+    fn pass(&self, _: &Destination, gates: &Gates, priority: Priority, now: Timestamp) -> Pass {
+        Limits::GROUP.pass(gates, priority, now)
+    }
+
+    fn folding(&self, _: &Destination) -> Option<Folding> {
+        None
+    }
+
+    fn pack(&self, _: &Destination, _: &[Alert]) -> Vec<usize> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn a_clock_that_was_set_back_while_nobody_ran_makes_a_chat_wait_for_its_limit_and_no_longer() {
+    let world = World::new();
+    let ops = to("ops", "7");
+    world.enqueue("one", &ops, Priority::Critical);
+    let ahead = START + 30 * DAY;
+    world
+        .write(move |db| {
+            gate::adjust(db, &keys(), &|gates| {
+                gates.chat.next_at = ahead;
+                gates.bot.next_at = ahead;
+                gates.chat.ring = vec![ahead; 20];
+            })
+        })
+        .expect("left");
+    let epoch = world.take_over();
+    let claim = |now| {
+        let to = ops.clone();
+        let claim = move |db: &_| outbox::claim(db, epoch, &to, &Paced, now);
+        world.write(claim).expect("a claim")
+    };
+    let minute = START + Duration::from_secs(60);
+    assert!(matches!(claim(START), Claim::NotBefore(at, _) if at == minute));
+    assert!(matches!(claim(minute), Claim::Leased(_)));
+    world.all_invariants_hold();
 }

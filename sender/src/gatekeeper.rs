@@ -22,6 +22,13 @@ impl Gatekeeper for Channels {
         }
     }
 
+    fn believable(&self, to: &Destination, gates: &Gates, now: Timestamp) -> Gates {
+        match self.limits(to) {
+            Some(limits) => limits.believable(gates, now),
+            None => gates.clone(),
+        }
+    }
+
     fn pass(&self, to: &Destination, gates: &Gates, priority: Priority, now: Timestamp) -> Pass {
         match self.limits(to) {
             Some(limits) => limits.pass(gates, priority, now),

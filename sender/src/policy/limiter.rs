@@ -90,7 +90,6 @@ impl Limits {
     /// Asks, and spends when the answer is yes.
     pub fn pass(&self, gates: &Gates, priority: Priority, now: Timestamp) -> Pass {
         let is_low = priority > Priority::Normal;
-        let gates = &self.believable(gates, now);
         let chat = gates
             .chat
             .closed_until(now)
@@ -129,8 +128,9 @@ impl Limits {
     }
 
     /// Gates that a clock which went back left in the future would keep a chat waiting for days: the
-    /// limiter's own times are never further ahead than it can have put them.
-    fn believable(&self, gates: &Gates, now: Timestamp) -> Gates {
+    /// limiter's own times are never further ahead than it can have put them. Whoever asks keeps what this
+    /// gives, or each later `now` would put them off again.
+    pub fn believable(&self, gates: &Gates, now: Timestamp) -> Gates {
         let mut gates = gates.clone();
         let chat = now + stretched(self.gap, &gates.chat);
         gates.chat.next_at = gates.chat.next_at.min(chat);
@@ -358,10 +358,18 @@ mod tests {
         gates.chat.next_at = future;
         gates.bot.next_at = future;
         gates.chat.ring = vec![future; 20];
+        let gates = Limits::GROUP.believable(&gates, NOW);
         let Pass::At(at) = Limits::GROUP.pass(&gates, Priority::High, NOW) else {
             panic!("as if all had been sent just now");
         };
-        assert!(at <= NOW + Duration::from_secs(60), "{at:?}");
+        assert_eq!(at, NOW + Duration::from_secs(60));
+        assert_eq!(
+            Limits::GROUP.believable(&gates, at),
+            gates,
+            "once and for good"
+        );
+        let passed = Limits::GROUP.pass(&gates, Priority::High, at);
+        assert!(matches!(passed, Pass::Now(_)), "{passed:?}");
     }
 
     #[test]

@@ -109,6 +109,12 @@ pub enum Pass {
 pub trait Gatekeeper: Send + Sync {
     fn keys(&self, to: &Destination) -> GateKeys;
 
+    /// The gates as far as `now` lets them be true. What a clock that was ahead has put further off than a
+    /// limit reaches is brought near, once and for good: it is kept whether or not anything passes.
+    fn believable(&self, _to: &Destination, gates: &Gates, _now: Timestamp) -> Gates {
+        gates.clone()
+    }
+
     /// Asks, and spends when the answer is yes.
     fn pass(&self, to: &Destination, gates: &Gates, priority: Priority, now: Timestamp) -> Pass;
 

@@ -100,7 +100,9 @@ pub fn claim(
     now: Timestamp,
 ) -> Result<Claim, StoreError> {
     let keys = gatekeeper.keys(destination);
-    let gates = gate::load(db, &keys)?;
+    let known = gate::load(db, &keys)?;
+    let gates = gatekeeper.believable(destination, &known, now);
+    gate::save(db, &keys, &known, &gates)?;
     let crowd = match gatekeeper.folding(destination) {
         Some(folding) => fold::crowd(db, destination, folding, gates.chat.folded_at, now)?,
         None => Crowd::No,
