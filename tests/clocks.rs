@@ -2,7 +2,7 @@
 
 use shared::model::{Blame, Fault, Hold, LONGEST_BACKOFF, Priority, Settlement, Timestamp};
 use shared::store::outbox::{self, Claim, Notice, prune};
-use shared::store::{heartbeats, invariants};
+use shared::store::{heartbeats, invariants, timeline};
 use std::time::Duration;
 use watchalert_tests::world::{START, World, alert, fault, owed, receipt, to};
 
@@ -220,4 +220,24 @@ fn only_what_counts_against_a_row_is_time_of_failing() {
         counted, "4 7300.0",
         "100 s, and two hours of the day in which nobody tried"
     );
+}
+
+#[test]
+fn what_is_in_flight_while_the_clock_goes_back_is_due_when_its_sender_ends() {
+    let (world, screen, epoch) = World::with_one();
+    let lease = world.lease(epoch, &screen);
+    let at = world.clock.now() + Duration::from_secs(5);
+    let again = Settlement::RetryAt(at, fault(Blame::Channel, false));
+    world.settle(lease, again, None).expect("settled");
+    world.advance(Duration::from_secs(5));
+    world.lease(epoch, &screen);
+    let back = world.clock.now().minus(DAY);
+    world.clock.turn_to(back);
+    let by = -i64::try_from(DAY.as_millis()).expect("a day");
+    world
+        .write(move |db| timeline::follow(db, epoch, by, back))
+        .expect("followed");
+    let epoch = world.take_over();
+    world.all_invariants_hold();
+    world.lease(epoch, &screen);
 }

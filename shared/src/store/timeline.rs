@@ -2,7 +2,7 @@
 //! kept here, and waits are moved along with it in the same transaction. So a sender that reads its
 //! own steady clock, and this number within its transaction, always counts as the file does.
 
-use super::outbox::Epoch;
+use super::outbox::{Epoch, horizon};
 use super::{Db, StoreError, gate};
 use crate::model::Timestamp;
 use rusqlite::named_params;
@@ -34,7 +34,7 @@ pub fn follow(db: &Db, epoch: Epoch, to: i64, now: Timestamp) -> Result<(), Stor
     gate::shift(db, seconds, before)?;
     let from = before.min(now).unix_seconds();
     db.prepare_cached(ROWS)?.execute(named_params! {
-        ":seconds": seconds, ":from": from, ":before": before.unix_seconds(),
+        ":seconds": seconds, ":from": from, ":before": horizon(before),
     })?;
     let followed = db
         .prepare_cached(STEPPED)?

@@ -49,8 +49,9 @@ SELECT id,priority,max(created_at,not_before) FROM outbox
 /// DESIGN.md, "The sender".
 const AGES: Duration = Duration::from_mins(15);
 
+/// Its backoff is over, and stays that, whatever is done to the clock while it is under way.
 const LEASE: &str = "\
-UPDATE outbox SET state='leased',lease_epoch=:epoch,attempts=attempts+1,single=single|2,updated_at=:now
+UPDATE outbox SET state='leased',lease_epoch=:epoch,attempts=attempts+1,single=single|2,next_attempt=0,updated_at=:now
  WHERE id=:id AND state='ready' AND (SELECT epoch FROM sender_lease WHERE one=1)=:epoch
 RETURNING attempts";
 

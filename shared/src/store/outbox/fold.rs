@@ -125,8 +125,9 @@ INSERT INTO outbox(idempotency_key,kind,channel,chat_id,payload,priority,next_at
 VALUES(:key,'digest',:channel,:chat,:payload,:priority,0,:created,
        :fallback_at,iif(:fallback_at IS NULL,NULL,''),iif(:fallback_at IS NULL,NULL,'')) RETURNING id";
 
+/// It is due, and stays that, whatever is done to the clock while it is in there.
 const FOLD: &str = "\
-UPDATE outbox SET state='folded',parent_id=:digest,updated_at=:now
+UPDATE outbox SET state='folded',parent_id=:digest,next_attempt=0,updated_at=:now
  WHERE id=:id AND state='ready' AND single=0";
 
 fn digest(db: &Db, to: &Destination, members: &[Member], now: Timestamp) -> Result<(), StoreError> {

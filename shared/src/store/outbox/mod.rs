@@ -38,6 +38,7 @@ mod row;
 
 pub(in crate::store) use enqueue::to_json;
 pub(in crate::store) use row::{optional_text, state, text};
+pub(in crate::store) use waiting::horizon;
 
 pub use claim::{Claim, claim, claim_each};
 pub use enqueue::{Addressee, Enqueued, Fallback, Notice, Notified, Owed, enqueue, extend, notify};

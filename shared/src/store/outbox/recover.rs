@@ -1,6 +1,7 @@
 //! Recovery: a new sender takes over under a new epoch; backoff that no clock reaches is healed.
 
 use super::row::text;
+use super::waiting::horizon;
 use crate::model::{Destination, LONGEST_BACKOFF, Timestamp};
 use crate::store::{Db, StoreError};
 use rusqlite::named_params;
@@ -83,7 +84,7 @@ UPDATE outbox SET next_attempt=:latest WHERE id IN(
 /// A backoff that was set by a clock which ran ahead of this one.
 const FOREIGN: &str = "\
 UPDATE outbox SET next_attempt=:now,updated_at=:now WHERE id IN(
- SELECT id FROM outbox WHERE state='ready' AND due_at>:now AND next_attempt>:now AND attempts>0
+ SELECT id FROM outbox WHERE state='ready' AND due_at>:due AND next_attempt>:due AND attempts>0
     AND updated_at>:soon LIMIT :limit)";
 /// Who writes takes his time first.
 const AHEAD: Duration = Duration::from_secs(60);
@@ -94,7 +95,7 @@ const AHEAD: Duration = Duration::from_secs(60);
 pub fn heal(db: &Db, now: Timestamp) -> Result<usize, StoreError> {
     let (latest, soon) = (now + LONGEST_BACKOFF, now + AHEAD);
     let foreign = db.prepare_cached(FOREIGN)?.execute(named_params! {
-        ":now": now.unix_seconds(), ":soon": soon.unix_seconds(), ":limit": AT_ONCE,
+        ":now": now.unix_seconds(), ":due": horizon(now), ":soon": soon.unix_seconds(), ":limit": AT_ONCE,
     })?;
     let far = db.prepare_cached(HEAL)?.execute(named_params! {
         ":latest": latest.unix_seconds(), ":limit": AT_ONCE,

@@ -73,7 +73,7 @@ const OVERLAP: Duration = Duration::from_secs(5);
 
 /// Times are whole milliseconds here and fractions in SQL: what rounds to `now` is due, or the
 /// scheduler and the claim would disagree, and ask each other in a circle.
-pub(super) fn horizon(now: Timestamp) -> f64 {
+pub(in crate::store) fn horizon(now: Timestamp) -> f64 {
     now.unix_seconds() + 0.0005
 }
 
