@@ -33,10 +33,10 @@ SELECT id,kind,fallback_channel FROM outbox INDEXED BY outbox_fallback
  WHERE state='ready' AND fallback_at IS NOT NULL AND fallback_at<=:now AND not_before<=:now
    AND channel=:channel AND chat_id=:chat AND (:closed OR attempts>0 OR released_from IS NOT NULL) LIMIT :limit";
 
-/// As old as it was: nobody waited less for it.
+/// As old as it was: nobody waited less for it. One that may have arrived is marked, and so in no digest.
 const COPY: &str = "\
-INSERT INTO outbox(idempotency_key,kind,alert_id,channel,chat_id,payload,priority,next_attempt,created_at)
-SELECT 'f:'||id||':'||fallback_channel,kind,alert_id,fallback_channel,fallback_chat_id,payload,priority,0,created_at
+INSERT INTO outbox(idempotency_key,kind,alert_id,channel,chat_id,payload,priority,next_attempt,created_at,single)
+SELECT 'f:'||id||':'||fallback_channel,kind,alert_id,fallback_channel,fallback_chat_id,payload,priority,0,created_at,single&1
   FROM outbox WHERE id=:id AND fallback_channel<>'' RETURNING id";
 
 /// A row of the same alert for that place: its own, or of another that failed over to it.
@@ -95,6 +95,12 @@ pub(super) fn stay(db: &Db, id: i64) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// What moves from row to row and comes back is owed nowhere.
+const LEADS_BACK: &str = "\
+WITH RECURSIVE way(id) AS (
+ SELECT :from UNION SELECT moved_to FROM outbox JOIN way USING(id) WHERE moved_to IS NOT NULL)
+SELECT id FROM way WHERE id=:id";
+
 /// Moves one row that waits to its fallback, whatever its time. `false`: it has none, or none that
 /// takes it.
 pub(super) fn hand_over(db: &Db, id: i64, now: Timestamp) -> Result<bool, StoreError> {
@@ -104,6 +110,8 @@ pub(super) fn hand_over(db: &Db, id: i64, now: Timestamp) -> Result<bool, StoreE
         found.optional()
     };
     let to = match find(SERVED)? {
+        // Two places that are each other's fallback: both were tried, and it stays at the second.
+        Some(served) if leads_back(db, served, id)? => return Ok(false),
         Some(served) => served,
         None => match find(COPY)? {
             Some(copy) => copy,
@@ -114,6 +122,12 @@ pub(super) fn hand_over(db: &Db, id: i64, now: Timestamp) -> Result<bool, StoreE
         .prepare_cached(MOVE)?
         .execute(named_params! {":id": id, ":to": to, ":now": now.unix_seconds()})?;
     Ok(moved == 1)
+}
+
+fn leads_back(db: &Db, from: i64, id: i64) -> Result<bool, StoreError> {
+    let mut statement = db.prepare_cached(LEADS_BACK)?;
+    let found = statement.query_row(named_params! {":from": from, ":id": id}, |_| Ok(()));
+    Ok(found.optional()?.is_some())
 }
 
 const EXPIRED: &str = "\

@@ -12,18 +12,22 @@ use std::time::Duration;
 /// The columns that [`delivery`] reads, in its order.
 pub(super) const COLUMNS: &str = "id,kind,channel,chat_id,priority,payload,max(created_at,not_before,coalesce(revived_at,0)),rest,failures,failing_at,failed_for";
 
-/// A copy of it in a digest that was given up, or on the channel that it came from, may have arrived too. Who revives a row gives it its tries again; but a copy that may have arrived stays one. Before
+/// A copy of it in a digest that was given up, or on a channel that it came from, may have arrived too; of
+/// a digest, a copy of what is in it. Who revives a row gives it its tries again; but a copy that may have arrived stays one. Before
 /// the last message that arrived all is settled. By number, for clocks are set.
 const HISTORY: &str = "\
+WITH RECURSIVE told(id) AS (SELECT :id UNION ALL SELECT id FROM outbox WHERE parent_id=:id),
+ moved(id) AS (SELECT late.id FROM told JOIN outbox AS late ON late.moved_to=told.id
+               UNION SELECT late.id FROM moved JOIN outbox AS late ON late.moved_to=moved.id)
 SELECT count(*) FILTER(WHERE outcome='unknown' AND n>tries_from),
        count(*) FILTER(WHERE outcome='rejected' AND n>tries_from),
        count(*) FILTER(WHERE outcome IN('unknown','interrupted'))
        +(SELECT count(*) FROM attempt
           WHERE outbox_id IN(SELECT released_from FROM outbox WHERE id=:id
-                             UNION ALL SELECT released_from FROM outbox WHERE moved_to=:id)
+                             UNION ALL SELECT released_from FROM moved JOIN outbox USING(id))
             AND outcome IN('unknown','interrupted'))
        +(SELECT count(*) FROM attempt
-          WHERE outbox_id IN(SELECT id FROM outbox WHERE moved_to=:id) AND outcome IN('unknown','interrupted','ok')),
+          WHERE outbox_id IN(SELECT id FROM moved) AND outcome IN('unknown','interrupted','ok')),
        EXISTS(SELECT 1 FROM attempt WHERE outbox_id=:id AND outcome='ok')
   FROM attempt, (SELECT tries_from FROM outbox WHERE id=:id)
  WHERE outbox_id=:id

@@ -1,0 +1,165 @@
+//! What goes to a fallback is owed in one place, and marked where a copy of it may have arrived before.
+
+use shared::model::{
+    Alert, Blame, Destination, Folding, GateKeys, Gatekeeper, Gates, Pass, Priority, Settlement,
+    Timestamp,
+};
+use shared::store::outbox::{self, Claim, Fallback, Settled, failover};
+use std::time::Duration;
+use watchalert_tests::world::{Unlimited, World, fault, owed, to};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// No limits, and everything that waits in one digest.
+struct Folds;
+
+impl Gatekeeper for Folds {
+    fn keys(&self, to: &Destination) -> GateKeys {
+        Unlimited.keys(to)
+    }
+
+    fn pass(&self, to: &Destination, gates: &Gates, priority: Priority, now: Timestamp) -> Pass {
+        Unlimited.pass(to, gates, priority, now)
+    }
+
+    fn folding(&self, _: &Destination) -> Option<Folding> {
+        let window = Duration::from_secs(30);
+        Some(Folding { singles: 3, window })
+    }
+
+    fn pack(&self, _: &Destination, alerts: &[Alert]) -> Vec<usize> {
+        vec![alerts.len()]
+    }
+}
+
+/// An alert for each of `ways`, a place and its fallback after a minute.
+fn enqueue(world: &World, ways: &[(&Destination, &Destination)]) {
+    let mut owed = owed("one", ways[0].0, Priority::High);
+    owed.to.clear();
+    for (place, fallback) in ways {
+        let mut addressee = outbox::Addressee::from((*place).clone());
+        addressee.fallback = Some(Fallback {
+            to: (*fallback).clone(),
+            after: MINUTE,
+        });
+        owed.to.push(addressee);
+    }
+    let now = world.clock.now();
+    world
+        .write(move |db| outbox::enqueue(db, &owed, now))
+        .expect("enqueued");
+}
+
+fn move_on(world: &World, place: &Destination) {
+    let (place, now) = (place.clone(), world.clock.now());
+    let fail_over = move |db: &_| failover::fail_over(db, &place, true, now);
+    while world.write(fail_over.clone()).expect("moved") > 0 {}
+}
+
+#[test]
+fn two_places_that_are_each_others_fallback_lose_nothing() {
+    let world = World::new();
+    let (phone, screen) = (to("phone", "news"), to("screen", "-"));
+    enqueue(&world, &[(&phone, &screen), (&screen, &phone)]);
+    let epoch = world.take_over();
+    world.advance(2 * MINUTE);
+    move_on(&world, &phone);
+    move_on(&world, &screen);
+    let rows =
+        "SELECT group_concat(channel||' '||state,', ') FROM (SELECT * FROM outbox ORDER BY id)";
+    assert_eq!(world.ask(rows), "phone moved, screen ready");
+    // Nor when it would die there: it is tried where it is.
+    let lease = world.lease(epoch, &screen);
+    let bury = Settlement::Bury("refused".to_owned(), fault(Blame::Message, false));
+    assert_eq!(world.settle(lease, bury.clone(), None), Ok(Settled::Dead));
+    world.all_invariants_hold();
+}
+
+#[test]
+fn a_death_leads_to_no_circle_either() {
+    let world = World::new();
+    let (phone, screen) = (to("phone", "news"), to("screen", "-"));
+    enqueue(&world, &[(&phone, &screen), (&screen, &phone)]);
+    let epoch = world.take_over();
+    let bury = || Settlement::Bury("refused".to_owned(), fault(Blame::Message, false));
+    let lease = world.lease(epoch, &phone);
+    assert_eq!(world.settle(lease, bury(), None), Ok(Settled::Moved));
+    let lease = world.lease(epoch, &screen);
+    assert_eq!(world.settle(lease, bury(), None), Ok(Settled::Waits));
+    let lease = world.lease(epoch, &screen);
+    assert_eq!(
+        world.settle(lease, bury(), None),
+        Ok(Settled::Dead),
+        "and that is told"
+    );
+    world.all_invariants_hold();
+}
+
+/// Of what waits for the screen: how many are told in it, and whether it is marked.
+fn sent(world: &World, epoch: outbox::Epoch, screen: &Destination) -> (String, bool) {
+    let (place, now) = (screen.clone(), world.clock.now());
+    let claim = move |db: &_| outbox::claim(db, epoch, &place, &Folds, now);
+    let Claim::Leased(lease) = world.write(claim).expect("a claim") else {
+        panic!("something is due");
+    };
+    let told = (lease.held().kind.to_string(), lease.held().possible_repeat);
+    let receipt = watchalert_tests::world::receipt("1");
+    world.settle(lease, receipt, None).expect("settled");
+    told
+}
+
+#[test]
+fn a_copy_of_what_may_have_arrived_goes_out_marked_and_by_itself() {
+    let world = World::new();
+    let (phone, screen) = (to("phone", "news"), to("screen", "-"));
+    enqueue(&world, &[(&phone, &screen)]);
+    let epoch = world.take_over();
+    let lease = world.lease(epoch, &phone);
+    let unclear = Settlement::RetryAt(world.clock.now() + 10 * MINUTE, fault(Blame::Channel, true));
+    world.settle(lease, unclear, None).expect("settled");
+    world.advance(2 * MINUTE);
+    move_on(&world, &phone);
+    for number in 0..4 {
+        world.enqueue(&format!("other {number}"), &screen, Priority::High);
+    }
+    let told = [sent(&world, epoch, &screen), sent(&world, epoch, &screen)];
+    assert_eq!(
+        told,
+        [("alert".to_owned(), true), ("digest".to_owned(), false)]
+    );
+    world.all_invariants_hold();
+}
+
+#[test]
+fn a_digest_is_marked_when_what_moved_into_it_may_have_arrived() {
+    let world = World::new();
+    let (phone, screen, mail) = (to("phone", "news"), to("screen", "-"), to("mail", "me"));
+    enqueue(&world, &[(&phone, &screen), (&screen, &mail)]);
+    for number in 0..4 {
+        world.enqueue(&format!("other {number}"), &screen, Priority::High);
+    }
+    let epoch = world.take_over();
+    let lease = world.lease(epoch, &phone);
+    let unclear = Settlement::RetryAt(world.clock.now() + 10 * MINUTE, fault(Blame::Channel, true));
+    world.settle(lease, unclear, None).expect("settled");
+    world.advance(2 * MINUTE);
+    move_on(&world, &phone);
+    assert_eq!(sent(&world, epoch, &screen), ("digest".to_owned(), true));
+    world.all_invariants_hold();
+}
+
+#[test]
+fn the_mark_goes_along_from_place_to_place() {
+    let world = World::new();
+    let (phone, screen, mail) = (to("phone", "news"), to("screen", "-"), to("mail", "me"));
+    enqueue(&world, &[(&phone, &screen), (&screen, &mail)]);
+    let epoch = world.take_over();
+    let lease = world.lease(epoch, &phone);
+    let unclear = Settlement::RetryAt(world.clock.now() + 10 * MINUTE, fault(Blame::Channel, true));
+    world.settle(lease, unclear, None).expect("settled");
+    world.advance(2 * MINUTE);
+    move_on(&world, &phone);
+    move_on(&world, &screen);
+    assert!(world.lease(epoch, &mail).held().possible_repeat);
+    world.all_invariants_hold();
+}
