@@ -72,6 +72,14 @@ pub fn skip(why: &str) {
     tell(&format!("SKIPPED: {why}"));
 }
 
+/// Of `scripts/mutants`: a text of the schema, and what stands there instead, with a line `====` between.
+pub fn schema_mutant() -> Option<(String, String)> {
+    let path = variable("WATCHALERT_SCHEMA_MUTANT")?;
+    let both = std::fs::read_to_string(path).expect("the mutant's file");
+    let (text, instead) = both.split_once("\n====\n").expect("two parts");
+    Some((text.to_owned(), instead.to_owned()))
+}
+
 /// A figure or a remark that `scripts/prove` collects.
 pub fn tell(line: &str) {
     println!("proof {line}");
