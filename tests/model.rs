@@ -35,7 +35,7 @@ use step::Step;
 use watchalert_tests::programs::{long, seed, tell};
 
 /// In the suite, and in the long form.
-const CASES: [u64; 2] = [100, 10_000];
+const CASES: [u64; 2] = [100, 3_000];
 /// Tries to show a failure by fewer steps.
 const SHRINKS: u32 = 500;
 

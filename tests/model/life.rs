@@ -167,17 +167,12 @@ impl Machine {
     pub fn minute(&mut self) -> Held {
         let now = self.now();
         for place in self.write(move |db| failover::overdue(db, now))? {
-            loop {
-                let (channels, place) = (Arc::clone(&self.channels), place.clone());
-                let fail_over = move |db: &Db| {
-                    let is_closed = !channels.is_configured(&place.channel)
-                        || gate::is_closed(db, &channels.keys(&place), now)?;
-                    failover::fail_over(db, &place, is_closed, now)
-                };
-                if self.write(fail_over)? == 0 {
-                    break;
-                }
-            }
+            let channels = Arc::clone(&self.channels);
+            self.write_until_none(move |db: &Db| {
+                let is_closed = !channels.is_configured(&place.channel)
+                    || gate::is_closed(db, &channels.keys(&place), now)?;
+                failover::fail_over(db, &place, is_closed, now)
+            })?;
         }
         let channels = Arc::clone(&self.channels);
         self.must.fail_over(
@@ -188,19 +183,15 @@ impl Machine {
         if self.is_sure() {
             let told = self.channels.notices("").cloned();
             let to = told.clone();
-            while self.write({
-                let told = told.clone();
-                move |db| failover::expire(db, told.as_ref(), now)
-            })? > 0
-            {}
+            self.write_until_none(move |db| failover::expire(db, told.as_ref(), now))?;
             self.must.expire(to.as_ref(), now);
         }
         self.write(move |db| gate::heal(db, now))?;
-        while self.write(move |db| outbox::heal(db, now))? > 0 {}
+        self.write_until_none(move |db| outbox::heal(db, now))?;
         self.must.heal(now);
         if self.is_sure() {
             let before = now.minus(RETENTION);
-            while self.write(move |db| prune::prune(db, before))? > 0 {}
+            self.write_until_none(move |db| prune::prune(db, before))?;
             self.must.prune(before);
             self.truth.forget_released(&self.must);
         }

@@ -161,6 +161,19 @@ impl Machine {
             .map_err(|error| format!("a job failed: {error}"))
     }
 
+    /// What goes a hundred rows at a time goes on until there is none.
+    pub fn write_until_none(
+        &self,
+        work: impl FnMut(&Db) -> Result<usize, StoreError> + Clone + Send + 'static,
+    ) -> Held {
+        for _ in 0..100 {
+            if self.write(work.clone())? == 0 {
+                return Ok(());
+            }
+        }
+        Err("what is done a hundred rows at a time never ends".to_owned())
+    }
+
     pub fn is_sure(&self) -> bool {
         self.world.clock.steady().saturating_sub(self.sender.since) >= UNSURE
     }

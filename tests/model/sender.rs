@@ -221,15 +221,10 @@ impl Machine {
         notices: Option<&Destination>,
     ) -> Held {
         let now = self.now();
-        loop {
-            let (place, reason, notices) = (place.clone(), reason.to_owned(), notices.cloned());
-            let bury = move |db: &Db| {
-                outbox::bury_behind(db, &place, before, &reason, notices.as_ref(), now)
-            };
-            if self.write(bury)? == 0 {
-                break;
-            }
-        }
+        let (to, why, told) = (place.clone(), reason.to_owned(), notices.cloned());
+        self.write_until_none(move |db| {
+            outbox::bury_behind(db, &to, before, &why, told.as_ref(), now)
+        })?;
         self.must.bury_behind(place, before, reason, notices, now);
         Ok(())
     }
