@@ -163,3 +163,23 @@ fn the_mark_goes_along_from_place_to_place() {
     assert!(world.lease(epoch, &mail).held().possible_repeat);
     world.all_invariants_hold();
 }
+
+#[test]
+fn what_moved_into_a_digest_is_pruned_with_it() {
+    let world = World::new();
+    let (phone, screen, mail) = (to("phone", "news"), to("screen", "-"), to("mail", "me"));
+    enqueue(&world, &[(&phone, &screen), (&screen, &mail)]);
+    for number in 0..4 {
+        world.enqueue(&format!("other {number}"), &screen, Priority::High);
+    }
+    let epoch = world.take_over();
+    world.advance(2 * MINUTE);
+    move_on(&world, &phone);
+    assert_eq!(sent(&world, epoch, &screen).0, "digest");
+    world.advance(91 * 24 * 60 * MINUTE);
+    let before = world.clock.now().minus(90 * 24 * 60 * MINUTE);
+    let prune = move |db: &_| outbox::prune::prune(db, before);
+    while world.write(prune).expect("pruned") > 0 {}
+    assert_eq!(world.ask("SELECT count(*) FROM outbox"), "0");
+    world.all_invariants_hold();
+}

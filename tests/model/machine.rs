@@ -40,6 +40,8 @@ pub fn place(number: u8) -> Destination {
     to(channel, chat)
 }
 
+/// Longer than finished rows are kept.
+const FORGOTTEN: Duration = Duration::from_secs(91 * 86_400);
 /// Age decides nothing before that.
 const UNSURE: Duration = Duration::from_secs(600);
 
@@ -262,11 +264,13 @@ impl Machine {
         }
         self.check()?;
         let left = Truth::undelivered(&self.must);
-        if left.is_empty() {
-            Ok(())
-        } else {
-            Err(left.join("\n"))
+        if !left.is_empty() {
+            return Err(left.join("\n"));
         }
+        // And after the retention it is forgotten, with its alerts, and the books balance.
+        self.world.advance(FORGOTTEN);
+        self.minute()?;
+        self.check()
     }
 
     /// Lets the time pass until something may go.

@@ -161,6 +161,8 @@ impl Picture {
             let is_old_digest = |id: i64| is_old(&self.rows[&id]);
             let folded =
                 self.ids(|row| row.parent_id.is_some_and(is_old_digest) && !tells(self, row.id));
+            let led = |id: &i64| self.rows.values().any(|row| row.moved_to == Some(*id));
+            let folded: Vec<i64> = folded.into_iter().filter(|id| !led(id)).collect();
             let mut gone = folded.len();
             for id in folded {
                 self.leave(id);

@@ -17,12 +17,13 @@ DELETE FROM outbox WHERE id IN(
     AND NOT EXISTS(SELECT 1 FROM outbox WHERE told_by=old.id)
   ORDER BY updated_at LIMIT :limit)";
 
-/// Folded members go before their digest.
+/// Folded members go before their digest, and after what moved to them.
 const FOLDED: &str = "\
 DELETE FROM outbox WHERE id IN(
  SELECT member.id FROM outbox AS digest JOIN outbox AS member ON member.parent_id=digest.id
   WHERE digest.state IN('sent','moved','cancelled','expired') AND digest.updated_at<:before
     AND NOT EXISTS(SELECT 1 FROM outbox WHERE told_by=member.id)
+    AND NOT EXISTS(SELECT 1 FROM outbox WHERE moved_to=member.id)
   LIMIT :limit)";
 
 /// An alert leaves with its last row, by a trigger; this is for those that never had one.
