@@ -166,7 +166,9 @@ impl Machine {
     /// What a sender does each minute.
     pub fn minute(&mut self) -> Held {
         let now = self.now();
-        for place in self.write(move |db| failover::overdue(db, now))? {
+        // Of two places that are late together either may go first.
+        let places = self.write(move |db| failover::overdue(db, now))?;
+        for place in places.clone() {
             let channels = Arc::clone(&self.channels);
             self.write_until_none(move |db: &Db| {
                 let is_closed = !channels.is_configured(&place.channel)
@@ -178,6 +180,7 @@ impl Machine {
         self.must.fail_over(
             channels.as_ref(),
             |channel| channels.is_configured(channel),
+            &places,
             now,
         );
         if self.is_sure() {

@@ -96,26 +96,26 @@ impl Picture {
         &mut self,
         keeper: &dyn Gatekeeper,
         is_configured: impl Fn(&str) -> bool,
+        places: &[Destination],
         now: Timestamp,
     ) {
         let is_late = |row: &Row| {
             row.is("ready") && row.fallback_at.is_some_and(|at| at <= now) && row.not_before <= now
         };
-        let mut late = self.ids(is_late);
-        late.sort_by_key(|id| (self.rows[id].fallback_at, *id));
-        let mut places = Vec::new();
-        for to in late.iter().map(|id| self.rows[id].to()) {
-            if !places.contains(&to) {
-                places.push(to);
-            }
+        for id in self.ids(|row| is_late(row) && !places.contains(&row.to())) {
+            panic!(
+                "{:?} is late at {now:?}, and its place is not among {places:?}",
+                self.rows[&id]
+            );
         }
         for place in places {
-            let gates = self.gates(&keeper.keys(&place));
+            let gates = self.gates(&keeper.keys(place));
             let all = [&gates.channel, &gates.bot, &gates.method, &gates.chat];
             let is_shut = all.iter().any(|gate| {
                 gate.closed_until(now) > now || gate.breaker != shared::model::Breaker::Closed
             });
-            let is_closed = is_shut || !is_configured(&place.channel);
+            let is_silent = gates.chat.failing_since.is_some();
+            let is_closed = is_shut || is_silent || !is_configured(&place.channel);
             loop {
                 let goes = |row: &Row| {
                     is_late(row)
