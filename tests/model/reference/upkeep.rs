@@ -102,12 +102,11 @@ impl Picture {
         let is_late = |row: &Row| {
             row.is("ready") && row.fallback_at.is_some_and(|at| at <= now) && row.not_before <= now
         };
-        for id in self.ids(|row| is_late(row) && !places.contains(&row.to())) {
-            panic!(
-                "{:?} is late at {now:?}, and its place is not among {places:?}",
-                self.rows[&id]
-            );
-        }
+        let missed = self.ids(|row| is_late(row) && !places.contains(&row.to()));
+        assert!(
+            missed.is_empty(),
+            "late, and their places are not among {places:?}: {missed:?}"
+        );
         for place in places {
             let gates = self.gates(&keeper.keys(place));
             let all = [&gates.channel, &gates.bot, &gates.method, &gates.chat];
@@ -119,7 +118,7 @@ impl Picture {
             loop {
                 let goes = |row: &Row| {
                     is_late(row)
-                        && row.waits_for(&place)
+                        && row.waits_for(place)
                         && (is_closed || row.attempts > 0 || row.released_from.is_some())
                 };
                 let mut late = self.ids(goes);
