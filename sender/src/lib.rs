@@ -15,6 +15,7 @@ pub mod operate;
 pub mod policy;
 pub mod render;
 pub mod run;
+mod serve;
 mod steady;
 mod upkeep;
 mod watch;

@@ -4,6 +4,7 @@ use crate::channel::Channels;
 use crate::channel::console::Output;
 use crate::drain::{Drain, Drained, Until};
 use crate::flight::{Runway, Unsettled};
+use crate::serve;
 use crate::steady::Steady;
 use shared::Failure;
 use shared::config::Config;
@@ -67,6 +68,14 @@ pub async fn run_through(
         shares: Arc::default(),
     };
     let unsettled = runway.unsettled.clone();
+    let served = match scene.config.status {
+        Some(address) => {
+            let clock = scene.clock.clone();
+            let serve = serve::serve(address, Arc::clone(&store), &scene.config, clock).await?;
+            Some(tokio::spawn(serve))
+        }
+        None => None,
+    };
     let drain = Drain::new(
         runway,
         epoch,
@@ -76,6 +85,9 @@ pub async fn run_through(
     );
     let drained = drain.run(bell.as_ref(), until, stop).await;
     keep_unsettled(&path, &unsettled);
+    if let Some(served) = served {
+        served.abort();
+    }
     Ok(drained?)
 }
 

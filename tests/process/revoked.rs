@@ -3,18 +3,28 @@
 
 use super::{ask, json, verified};
 use std::fs::{self, Permissions};
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
+use watchalert_tests::posting;
 use watchalert_tests::programs::{BOUND, Place, Program, until};
 use watchalert_tests::telegram::{Options, Telegram};
 use watchalert_tests::world::stranger;
+
+/// The status, and what is said.
+fn healthz(address: SocketAddr) -> (u16, String) {
+    let request = "GET /healthz HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";
+    posting::ask(address, request.as_bytes()).expect("an answer")
+}
 
 const WRONG: &str = "123456:of-yesterday";
 
 #[test]
 fn a_revoked_token_of_the_only_channel_is_told_in_the_log_and_a_new_sender_brings_everything() {
     let telegram = Telegram::start(Options::default());
+    let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr());
+    let health = free.expect("a free port");
     let place = Place::new(&format!(
-        "[channel.ops]\nkind = \"telegram\"\napi_url = \"{}\"\ntoken_file = \"token\"\nchat_id = 7001\n",
+        "[status]\naddress = \"{health}\"\n[channel.ops]\nkind = \"telegram\"\napi_url = \"{}\"\ntoken_file = \"token\"\nchat_id = 7001\n",
         telegram.url()
     ));
     let keep = |token: &str| {
@@ -29,6 +39,9 @@ fn a_revoked_token_of_the_only_channel_is_told_in_the_log_and_a_new_sender_bring
     let told = "nothing gets through, and there is no other channel to tell it on";
     until("the log tells it", || sender.said().contains(told));
     assert_eq!(sender.said().matches(told).count(), 1);
+    let (code, problems) = healthz(health);
+    assert_eq!(code, 503);
+    assert!(problems.contains("the bot of ops is refused"), "{problems}");
     let status = place.run(Program::Sender, &["status"]);
     assert_eq!(status.code, Some(1), "{status:#?}");
     assert!(
@@ -62,6 +75,8 @@ fn a_revoked_token_of_the_only_channel_is_told_in_the_log_and_a_new_sender_bring
     let sender = place.start_sender(&["run"]);
     let waits = "SELECT count(*) FROM outbox WHERE state<>'sent'";
     until("all arrive", || ask(&place, waits) == "0");
+    let well = (200, "{\"ok\":true,\"problems\":[]}".to_owned());
+    assert_eq!(healthz(health), well);
     sender.terminate();
     sender.ended(BOUND).well();
     assert_eq!(telegram.accepted_count(), 3);

@@ -9,13 +9,13 @@ use shared::store::status::{Backlog, Gate};
 use std::io;
 
 /// The configured channels, to ask them for the names of their gates.
-pub(super) struct Gates {
+pub(crate) struct Gates {
     channels: Channels,
     places: Vec<Destination>,
 }
 
 impl Gates {
-    pub(super) fn of(config: &Config) -> Self {
+    pub(crate) fn of(config: &Config) -> Self {
         let nowhere = Output::new(io::sink());
         Self {
             channels: Channels::open(&config.channels, &nowhere, Style::default()),
@@ -25,7 +25,7 @@ impl Gates {
 
     /// "the chat ops/7001", "the bot of ops"; the gate's own name when no channel is configured that
     /// goes through it.
-    pub(super) fn whom(&self, gate: &Gate) -> String {
+    pub(crate) fn whom(&self, gate: &Gate) -> String {
         let channels_with = |key: fn(&GateKeys) -> &String| -> Option<String> {
             let has_it = |to: &&Destination| *key(&self.channels.keys(to)) == gate.key;
             let names = self.places.iter().filter(has_it);

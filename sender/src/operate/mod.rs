@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Write};
 pub mod add;
 pub mod backup;
 pub mod check;
-mod gates;
+pub(crate) mod gates;
 pub mod queue;
 pub mod shift;
 pub mod silence;

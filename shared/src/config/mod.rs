@@ -27,6 +27,7 @@ mod reader;
 mod route;
 mod rule;
 mod secret;
+mod status;
 mod suggest;
 mod telegram;
 mod value;
@@ -58,6 +59,7 @@ use jiff::tz::TimeZone;
 use reader::{Read, Report, Section};
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::de::{DeTable, DeValue};
@@ -85,6 +87,8 @@ pub struct Config {
     /// Who may post, each under its own name.
     pub webhooks: Vec<Webhook>,
     pub listen: Listen,
+    /// Where the sender serves `/healthz`; `None`: nowhere.
+    pub status: Option<SocketAddr>,
     /// Which jobs report to us.
     pub beats: Vec<Beat>,
     pub ping: Ping,
@@ -212,6 +216,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
     let (opml, same_hosts) = read_feeds(&mut root, around);
     let webhooks = webhook::read_all(&mut root, around);
     let listen = listen::read(&mut root);
+    let status = status::read(&mut root);
     let beats = beat::read_all(&mut root, &timezone, around);
     let ping = ping::read(&mut root, around);
     let rules = rule::read_all(&mut root);
@@ -238,6 +243,7 @@ fn read(mut root: Section<'_>, around: &Surroundings<'_>) -> Option<Config> {
         same_hosts,
         webhooks,
         listen,
+        status,
         beats,
         ping,
         rules,
