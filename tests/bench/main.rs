@@ -61,6 +61,8 @@ struct Scale {
     feeds: usize,
     /// Of which the fastest parse counts.
     turns: usize,
+    /// Deliveries to the receiver.
+    posts: usize,
     pace: Pace,
 }
 
@@ -85,6 +87,7 @@ const FULL: Scale = Scale {
     ticks: 20,
     feeds: 2_000,
     turns: 25,
+    posts: 1_000,
     pace: Pace::Set,
 };
 
@@ -100,6 +103,7 @@ const QUICK: Scale = Scale {
     ticks: 3,
     feeds: 200,
     turns: 3,
+    posts: 100,
     pace: Pace::Set,
 };
 
@@ -211,6 +215,7 @@ async fn of_ingest(table: &mut Table, dir: &Path, options: &Options) {
         }
         None => println!("(no --ingest: ticks are left out)"),
     }
+    ingest::receive::measure(table, dir, scale);
     for folder in &options.feeds {
         ingest::parse::measure(table, folder, scale);
     }

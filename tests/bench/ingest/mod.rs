@@ -1,5 +1,7 @@
-//! The ingest: ticks of the real program over feeds on loopback, and its reader beside bare feed-rs.
+//! The ingest: ticks of the real program over feeds on loopback, the receiver beside a tick, and the reader of feeds
+//! beside bare feed-rs.
 
 pub mod parse;
 mod program;
+pub mod receive;
 pub mod tick;
