@@ -7,9 +7,10 @@ mod github;
 mod others;
 
 use shared::config::{Config, Program, Surroundings, Webhook};
+use shared::model::Timestamp;
 use shared::store::posts::Post;
 use std::path::Path;
-use watchalert_ingest::listen::body::{BodyError, Request, read};
+use watchalert_ingest::listen::body::{BodyError, Read, Request, read};
 use watchalert_tests::world::START;
 
 /// A webhook of that kind, with `more` of its configuration.
@@ -31,11 +32,20 @@ fn webhook(kind: &str, more: &str) -> Webhook {
 }
 
 fn posts(webhook: &Webhook, event: Option<&str>, body: &[u8]) -> Result<Vec<Post>, BodyError> {
+    Ok(read_at(START, webhook, event, body)?.posts)
+}
+
+fn read_at(
+    now: Timestamp,
+    webhook: &Webhook,
+    event: Option<&str>,
+    body: &[u8],
+) -> Result<Read, BodyError> {
     let request = Request {
         event,
         content_type: Some("application/json"),
         body,
-        now: START,
+        now,
     };
     read(webhook, &request)
 }

@@ -1,11 +1,13 @@
 //! GitHub: every example of its own is told in one line that says what happened; each kind of event at its
 //! right severity, once, and the end of what has failed.
 
-use super::{line, posts, webhook};
+use super::{line, posts, read_at, webhook};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use watchalert_ingest::listen::body::{AGAIN, UNIQUE};
+use watchalert_tests::world::START;
 
 fn corpus() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus/webhooks/github");
@@ -137,6 +139,28 @@ fn one_happening_is_one_and_two_are_two() {
     assert_ne!(failed("main", "failure"), failed("topic", "failure"));
 }
 
+/// GitHub's bodies of these events may be the same to the last byte.
+#[test]
+fn who_is_let_in_put_out_and_let_in_again_is_told_three_times() {
+    let hook = webhook("github", "");
+    let let_in = json!({"action": "added", "member": {"id": 4, "login": "eve"}});
+    let app = json!({"action": "created", "installation": {"id": 2}});
+    let unforeseen = json!({"action": "made", "thing": {"id": 2}});
+    for (event, of) in [
+        ("member", let_in),
+        ("installation", app),
+        ("of_next_year", unforeseen),
+    ] {
+        let at = |now| read_at(now, &hook, Some(event), &body(&of)).expect("JSON");
+        let (first, later) = (at(START), at(START + AGAIN * 2));
+        assert_ne!(first.posts[0].key, later.posts[0].key, "{event}");
+        assert_eq!(first.posts, at(START).posts, "{event}");
+        assert_eq!(first.repeats_within, AGAIN, "{event}");
+    }
+    let push = read_at(START, &hook, Some("push"), &body(&json!({}))).expect("JSON");
+    assert_eq!(push.repeats_within, UNIQUE);
+}
+
 #[test]
 fn the_user_says_what_matters_and_on_which_branches() {
     let hook = webhook(
@@ -174,9 +198,9 @@ fn a_body_may_come_as_a_form_and_may_lack_everything() {
             event: Some("issues"),
             content_type: Some(content_type),
             body,
-            now: watchalert_tests::world::START,
+            now: START,
         };
-        read(&hook, &request).map(|posts| posts.iter().map(line).collect::<Vec<_>>())
+        read(&hook, &request).map(|read| read.posts.iter().map(line).collect::<Vec<_>>())
     };
     let form = "application/x-www-form-urlencoded";
     let told = ask(form, b"payload=%7B%22action%22%3A%22opened%22%2C%22issue%22%3A%7B%22title%22%3A%22%C3%A9%22%7D%7D");

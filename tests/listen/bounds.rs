@@ -1,7 +1,7 @@
 //! What hostile clients can take: a bounded number of seats, of bytes and of seconds.
 
 use super::{Room, TOKEN};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 use watchalert_tests::posting::{ask, signed};
@@ -19,7 +19,9 @@ fn open(room: &Room, bytes: &[u8]) -> TcpStream {
 /// Everything until the other side closes.
 fn rest(mut stream: TcpStream) -> String {
     let mut answer = Vec::new();
-    drop(stream.read_to_end(&mut answer));
+    if let Err(error) = stream.read_to_end(&mut answer) {
+        assert_ne!(error.kind(), ErrorKind::WouldBlock, "it is not closed");
+    }
     String::from_utf8_lossy(&answer).into_owned()
 }
 
@@ -74,6 +76,40 @@ fn what_is_too_large_is_refused_before_it_is_read() {
     let answer = rest(open(&room, forged.as_bytes()));
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
     assert_eq!(room.post("an honest one"), 200);
+}
+
+#[test]
+fn a_connection_that_asks_nothing_is_closed_before_and_after_a_request() {
+    let room = Room::new();
+    let silent = open(&room, b"");
+    let idle = open(&room, b"GET /nothing HTTP/1.1\r\nHost: here\r\n\r\n");
+    let kept_alive = open(&room, b"GET /heartbeat/x HTTP/1.1\r\nHost: here\r\n\r\n");
+    assert_eq!(room.post("an honest one"), 200);
+    assert_eq!(rest(silent), "");
+    for stream in [idle, kept_alive] {
+        assert!(rest(stream).starts_with("HTTP/1.1 404"));
+    }
+}
+
+#[test]
+fn large_bodies_that_wait_for_their_rest_keep_no_small_one_out() {
+    let room = Room::new();
+    let large = vec![b' '; 4 * 1024 * 1024 + 32 * 1024];
+    let head = format!(
+        "POST /hook/infra HTTP/1.1\r\nHost: here\r\nContent-Length: {}\r\nX-Hub-Signature-256: sha256={}\r\n\r\n",
+        large.len() + 1,
+        "0".repeat(64)
+    );
+    // Together they take the room that there is; whose they are is known at their end.
+    let waiting: Vec<TcpStream> = (0..8)
+        .map(|_| open(&room, &[head.as_bytes(), &large].concat()))
+        .collect();
+    assert_eq!(room.post("an honest one"), 200);
+    assert_eq!(room.post(&"another, ".repeat(2_000)), 200);
+    for stream in waiting {
+        let answer = rest(stream);
+        assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    }
 }
 
 #[test]

@@ -102,11 +102,20 @@ fn what_was_spooled_is_taken_in_by_the_next_receiver_and_by_a_tick() {
         "broken",
     )
     .expect("written");
+    let of_yesterday =
+        r#"{"hook":"of-yesterday","event":null,"delivery":null,"content_type":null,"at":1}"#;
+    let path = room
+        .dir
+        .path()
+        .join("state.db.spool/000000000000001-1-2.post");
+    std::fs::write(path, format!("{of_yesterday}\n{{}}")).expect("written");
     room.start("");
-    until("all are told", || {
-        room.ask("SELECT count(*) FROM outbox") == "3"
-    });
-    until("one is left for a person", || room.spooled() == 1);
+    let rows = |kind: &str| room.ask(&format!("SELECT count(*) FROM outbox WHERE kind='{kind}'"));
+    until("all are told", || rows("alert") == "3");
+    until("two are left for a person", || room.spooled() == 2);
+    let told = "SELECT payload->>'title' FROM outbox WHERE kind='notice'";
+    let title = "2 deliveries that were accepted cannot be taken in";
+    assert_eq!(room.ask(told), title);
     assert_eq!(room.ask("SELECT count(*) FROM arrival"), "4");
     // GitHub sends it again by hand: it is known.
     let (status, text) =

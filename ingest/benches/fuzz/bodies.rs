@@ -131,7 +131,7 @@ fn attack(name: &str, event: Option<&str>, body: &[u8]) {
             now: Timestamp::from_unix_millis(1_796_025_600_000),
         };
         let posts = match read(hook, &request) {
-            Ok(posts) => posts,
+            Ok(read) => read.posts,
             Err(why) => {
                 assert!(!why.to_string().contains('\n'), "{why}");
                 continue;

@@ -14,6 +14,7 @@ use shared::config::{Webhook, WebhookKind};
 use shared::model::{Category, DedupKey, Entry, Rating, Severity, Timestamp};
 use shared::policy::text::{one_line, shorten};
 use shared::store::posts::Post;
+use std::time::Duration;
 use url::form_urlencoded;
 
 /// A delivery, verified.
@@ -74,31 +75,46 @@ impl Told {
     }
 }
 
-/// Nothing of a ping. At most a hundred posts.
+/// As long as deliveries are remembered: the body holds a time or an id that no later happening has.
+pub const UNIQUE: Duration = Duration::from_hours(30 * 24);
+/// The same may be said again, and is news then; a second try of the same follows at once.
+pub const AGAIN: Duration = Duration::from_mins(1);
+
+/// What a body says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Nothing of a ping; at most a hundred.
+    pub posts: Vec<Post>,
+    /// So near in time the same body is the same delivery: [`UNIQUE`] or [`AGAIN`].
+    pub repeats_within: Duration,
+}
+
+/// Reads a body.
 ///
 /// # Errors
 /// The body cannot be read.
-pub fn read(webhook: &Webhook, request: &Request<'_>) -> Result<Vec<Post>, BodyError> {
+pub fn read(webhook: &Webhook, request: &Request<'_>) -> Result<Read, BodyError> {
     let value = json(request)?;
     let body = Payload(&value);
-    Ok(match webhook.kind {
+    let event = request.event.unwrap_or("unknown");
+    let (posts, repeats_within): (Vec<Post>, Duration) = match webhook.kind {
         WebhookKind::Github => {
-            let event = request.event.unwrap_or("unknown");
-            let told = github::read(webhook, event, body);
-            told.map(Told::post).into_iter().collect()
+            let (told, repeats_within) = github::read(webhook, event, body, request.now);
+            (told.map(Told::post).into_iter().collect(), repeats_within)
         }
-        WebhookKind::Sentry => {
-            let resource = request.event.unwrap_or("unknown");
-            vec![sentry::read(resource, body).post()]
-        }
+        WebhookKind::Sentry => (vec![sentry::read(event, body).post()], UNIQUE),
         WebhookKind::Alertmanager => {
             let told = alertmanager::read(webhook, body).into_iter();
-            told.map(Told::post).collect()
+            (told.map(Told::post).collect(), AGAIN)
         }
         WebhookKind::Generic => {
             let found = generic::read(webhook, body, request).into_iter();
-            found.map(post).collect()
+            (found.map(post).collect(), AGAIN)
         }
+    };
+    Ok(Read {
+        posts,
+        repeats_within,
     })
 }
 

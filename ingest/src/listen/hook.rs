@@ -1,7 +1,7 @@
 //! One delivery, from its headers to its answer: whose it is, what it says, and that it is kept.
 
 use super::beat::{self, Doors};
-use super::body::{self, BodyError};
+use super::body::{self, BodyError, Read};
 use super::signature::{self, Offered};
 use super::spool::{Kept, Spool, Spooled};
 use crate::panics::caught;
@@ -10,10 +10,10 @@ use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
 use shared::config::{Config, Problem, Webhook, WebhookKind};
-use shared::model::{Category, DedupKey, Entry, Heard, Rating, Severity, Timestamp};
+use shared::model::{Category, DedupKey, Entry, Rating, Severity, Timestamp};
 use shared::platform::clock::Clock;
 use shared::store::posts::{self, Arrival, Post, Received};
-use shared::store::{Remedy, Store, StoreError, room};
+use shared::store::{Remedy, Store, room};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
@@ -22,18 +22,16 @@ use tokio::time::{Instant, timeout, timeout_at};
 /// A body may take so long to come; GitHub waits for ten seconds in all (docs.github.com, "Handling
 /// failed webhook deliveries").
 const BODY_TIME: Duration = Duration::from_secs(8);
-/// Of bodies in memory at the same time.
+/// Of bodies in memory at the same time, but for the beginning of each.
 pub(super) const ROOM_KIB: u32 = 32 * 1024;
+/// So much of a body takes no room: most are smaller, and wait for no large one. The seats bound them.
+const BEGINNING: usize = 32 * 1024;
 /// The database is given so long before the spool takes a delivery: senders wait for a second, or less.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// After it was in vain the database is not asked for so long.
 const HELD: Duration = Duration::from_millis(250);
 /// A note that does not come is done without: what counts is the call.
 const NOTE_TIME: Duration = Duration::from_secs(1);
-/// As long as deliveries are remembered: what GitHub and Sentry send holds times and ids of its own.
-const UNIQUE: Duration = Duration::from_hours(30 * 24);
-/// Others may say the same again; a second try of the same follows at once.
-const AGAIN: Duration = Duration::from_mins(1);
 
 /// What the sender of a delivery is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +54,7 @@ pub(super) struct Receiver {
     pub(super) store: OnceLock<Arc<Store>>,
     pub(super) clock: Clock,
     pub(super) spool: Spool,
-    /// In KiB; what is being read takes of it as it comes.
+    /// In KiB; what is being read takes of it as it comes, beyond its beginning.
     pub(super) room: Semaphore,
     /// Of the heartbeats.
     doors: Doors,
@@ -159,7 +157,7 @@ impl Receiver {
         let end = Instant::now() + BODY_TIME;
         let slow = |_| answer(StatusCode::REQUEST_TIMEOUT, "the body came too slowly");
         let most = usize::try_from(self.config.listen.max_body).unwrap_or(usize::MAX);
-        let (mut read, mut rooms) = (Vec::new(), Vec::new());
+        let (mut read, mut rooms, mut taken) = (Vec::new(), Vec::new(), 0);
         while let Some(frame) = timeout_at(end, body.frame()).await.map_err(slow)? {
             let broken = |error| {
                 tracing::debug!("a body broke off: {error}");
@@ -172,12 +170,14 @@ impl Receiver {
             if read.len() + data.len() > most {
                 return Err(too_large());
             }
-            let kib = u32::try_from(data.len() / 1024 + 1).unwrap_or(ROOM_KIB);
-            let room = timeout_at(end, self.room.acquire_many(kib))
-                .await
-                .map_err(slow)?;
-            rooms.extend(room.ok());
             read.extend_from_slice(&data);
+            let kib = read.len().saturating_sub(BEGINNING).div_ceil(1024);
+            let owed = u32::try_from(kib).unwrap_or(ROOM_KIB).saturating_sub(taken);
+            if owed > 0 {
+                let room = timeout_at(end, self.room.acquire_many(owed));
+                rooms.extend(room.await.map_err(slow)?.ok());
+                taken += owed;
+            }
         }
         Ok(read)
     }
@@ -344,19 +344,19 @@ pub(super) fn arrival(webhook: &Webhook, spooled: &Spooled) -> Result<Arrival, B
         now: spooled.received(),
     };
     let hash = hash(&spooled.body);
-    let posts = match caught(|| body::read(webhook, &request)) {
+    let read = match caught(|| body::read(webhook, &request)) {
         Ok(read) => read?,
-        Err(words) => vec![unread(webhook, spooled, &hash, &words)],
+        Err(words) => Read {
+            posts: vec![unread(webhook, spooled, &hash, &words)],
+            repeats_within: body::UNIQUE,
+        },
     };
     Ok(Arrival {
         name: webhook.name.clone(),
         delivery: spooled.delivery.clone(),
         body: hash,
-        repeats_within: match webhook.kind {
-            WebhookKind::Github | WebhookKind::Sentry => UNIQUE,
-            WebhookKind::Alertmanager | WebhookKind::Generic => AGAIN,
-        },
-        posts,
+        repeats_within: read.repeats_within,
+        posts: read.posts,
     })
 }
 
@@ -387,63 +387,4 @@ fn hash(body: &[u8]) -> String {
     let digest = Sha256::digest(body);
     let hex = digest.iter().take(16);
     hex.fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
-}
-
-/// Takes in what the spool holds: each file once, the oldest first. What belongs to no webhook any more,
-/// or cannot be read, is set aside. How many came in.
-///
-/// # Errors
-/// The database's: what is left waits.
-pub(crate) async fn take_in(config: &Config, store: &Store) -> Result<usize, StoreError> {
-    let spool = Spool::beside(store.path());
-    let waiting = spool.waiting().unwrap_or_else(|error| {
-        tracing::warn!(%error, "the spool cannot be read");
-        Vec::new()
-    });
-    let mut taken = 0;
-    for path in waiting {
-        let kept = Spool::read(&path).map_err(|error| error.to_string());
-        let done = match kept.and_then(|kept| owed(config, kept)) {
-            Ok(Owed::Post(arrival, at)) => {
-                let arrival = *arrival;
-                store
-                    .write(move |db| posts::receive(db, &arrival, at))
-                    .await?;
-                Spool::taken(&path)
-            }
-            Ok(Owed::Beat(heard)) => {
-                let at = heard.at;
-                beat::receive(store, config, heard, at).await?;
-                Spool::taken(&path)
-            }
-            Err(why) => {
-                tracing::error!(file = %path.display(), "what was spooled is set aside: {why}");
-                Spool::set_aside(&path)
-            }
-        };
-        // What stays is taken in again, and known then.
-        if let Err(error) = done {
-            tracing::warn!(%error, file = %path.display(), "what was spooled cannot be put away");
-        }
-        taken += 1;
-    }
-    Ok(taken)
-}
-
-/// What a spooled file owes the database.
-enum Owed {
-    Post(Box<Arrival>, Timestamp),
-    Beat(Heard),
-}
-
-fn owed(config: &Config, kept: Kept) -> Result<Owed, String> {
-    let spooled = match kept {
-        Kept::Beat(heard) => return Ok(Owed::Beat(heard)),
-        Kept::Post(spooled) => spooled,
-    };
-    let mut webhooks = config.webhooks.iter();
-    let webhook = webhooks.find(|webhook| webhook.name == spooled.hook);
-    let webhook = webhook.ok_or("its webhook is not configured any more")?;
-    let arrival = arrival(webhook, &spooled).map_err(|error| error.to_string())?;
-    Ok(Owed::Post(Box::new(arrival), spooled.received()))
 }

@@ -1,16 +1,17 @@
 //! The receiver: what is posted is verified, stored, and answered; then it is judged.
 //!
 //! `server` holds the connections, `hook` is one delivery from its first byte to its answer, `signature`
-//! says whose it is, `body` what it says, `spool` keeps it when the database cannot, and `judge` sees to
-//! what came of it.
+//! says whose it is, `body` what it says, `spool` keeps it when the database cannot, `intake` brings it back,
+//! and `judge` sees to what came of it.
 
 pub mod beat;
 pub mod body;
 mod hook;
+mod intake;
 mod judge;
 mod server;
 pub mod signature;
 pub mod spool;
 
-pub(crate) use hook::take_in;
+pub(crate) use intake::take_in;
 pub use server::{Scene, run};

@@ -1,6 +1,7 @@
 //! The connections: bounded in number, in the time that their headers take, and in their size.
 
-use super::hook::{Answer, Receiver, take_in};
+use super::hook::{Answer, Receiver};
+use super::intake::take_in;
 use super::judge::judge;
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -254,7 +255,7 @@ async fn behind(receiver: Arc<Receiver>) {
         systemd::alive();
         let done = async {
             let store = open(&receiver).await?;
-            let taken = take_in(&receiver.config, &store).await?;
+            let taken = take_in(&receiver.config, &store, receiver.clock.now()).await?;
             if is_new || taken > 0 {
                 judge(&receiver.config, &store, receiver.clock.now()).await?;
             }

@@ -24,7 +24,7 @@ pub struct Arrival {
     pub delivery: Option<String>,
     /// A hash of the body.
     pub body: String,
-    /// For so long the same body is the same delivery, whatever its number: that is not signed.
+    /// So near in time the same body is the same delivery, whatever its number: that is not signed.
     pub repeats_within: Duration,
     /// At most a hundred; a transaction is short.
     pub posts: Vec<Post>,
@@ -107,7 +107,7 @@ fn arrived(
 ) -> Result<Option<Timestamp>, StoreError> {
     const NUMBERED: &str = "SELECT at FROM arrival WHERE feed_id=:feed AND delivery=:delivery";
     const SAME_BODY: &str = "\
-SELECT at FROM arrival WHERE feed_id=:feed AND body=:body AND at>=:since ORDER BY at LIMIT 1";
+SELECT at FROM arrival WHERE feed_id=:feed AND body=:body AND at BETWEEN :since AND :until ORDER BY at LIMIT 1";
     let numbered: Option<f64> = db
         .prepare_cached(NUMBERED)?
         .query_row(
@@ -115,13 +115,15 @@ SELECT at FROM arrival WHERE feed_id=:feed AND body=:body AND at>=:since ORDER B
             |row| row.get(0),
         )
         .optional()?;
+    // Both ways: what was spooled is taken in after what came later.
     let since = now.minus(arrival.repeats_within).unix_seconds();
+    let until = (now + arrival.repeats_within).unix_seconds();
     let at = match numbered {
         Some(at) => Some(at),
         None => db
             .prepare_cached(SAME_BODY)?
             .query_row(
-                named_params! {":feed": feed_id, ":body": arrival.body, ":since": since},
+                named_params! {":feed": feed_id, ":body": arrival.body, ":since": since, ":until": until},
                 |row| row.get(0),
             )
             .optional()?,

@@ -9,10 +9,11 @@ mod runs;
 mod security;
 mod talk;
 
-use super::Told;
 use super::payload::Payload;
+use super::{AGAIN, Told, UNIQUE};
 use shared::config::Webhook;
-use shared::model::{Category, Severity};
+use shared::model::{Category, Severity, Timestamp};
+use std::time::Duration;
 
 /// One delivery: an event, and what happened in it.
 #[derive(Clone, Copy)]
@@ -21,6 +22,7 @@ struct Event<'v> {
     /// Empty where the event has none.
     action: &'v str,
     body: Payload<'v>,
+    now: Timestamp,
 }
 
 impl Event<'_> {
@@ -74,6 +76,12 @@ impl Told {
         Self { text, ..self }
     }
 
+    /// It happens anew each time it comes: nothing in the body says when.
+    fn at(mut self, now: Timestamp) -> Self {
+        self.identity.push(now.unix_millis().to_string());
+        self
+    }
+
     /// It belongs to what goes on under `name` at `place`, and ends it or does not.
     fn of(self, name: &str, parts: &[String], is_end: bool) -> Self {
         let thread = std::iter::once(name.to_owned()).chain(parts.iter().cloned());
@@ -85,23 +93,32 @@ impl Told {
     }
 }
 
-/// `None` of a ping.
-pub(super) fn read(webhook: &Webhook, event: &str, body: Payload<'_>) -> Option<Told> {
+/// `None` of a ping; and how near in time the same body is the same delivery.
+pub(super) fn read(
+    webhook: &Webhook,
+    event: &str,
+    body: Payload<'_>,
+    now: Timestamp,
+) -> (Option<Told>, Duration) {
     if event == "ping" {
-        return None;
+        return (None, UNIQUE);
     }
     let action = body.raw("action").unwrap_or_default();
     let event = Event {
         name: event,
         action: &action,
         body,
+        now,
     };
     let told = security::told(&event)
         .or_else(|| runs::told(&event))
         .or_else(|| code::told(&event))
-        .or_else(|| people::told(&event))
         .or_else(|| talk::told(&event));
-    let mut told = told.unwrap_or_else(|| other(&event));
+    // Who is let in, put out and let in again is told three times, although the bodies may be the same.
+    let (mut told, repeats_within) = match told {
+        Some(told) => (told, UNIQUE),
+        None => (people::told(&event).unwrap_or_else(|| other(&event)), AGAIN),
+    };
     if let Some(severity) = chosen(webhook, &event) {
         told.severity = severity;
     } else if let Some(branch) = branch(&event)
@@ -110,7 +127,7 @@ pub(super) fn read(webhook: &Webhook, event: &str, body: Payload<'_>) -> Option<
     {
         told.severity = Severity::Ignore;
     }
-    Some(told)
+    (Some(told), repeats_within)
 }
 
 /// What the user says of it: of the event and action together before the event alone.
@@ -148,7 +165,7 @@ fn other(event: &Event<'_>) -> Told {
     let body = event.body.0.to_string();
     let mut told = event.told(Severity::Low, Category::Other, &by, &[]);
     told.identity.push(body);
-    told
+    told.at(event.now)
 }
 
 /// GitHub's four names for how grave a flaw is.

@@ -45,7 +45,8 @@ pub(super) fn told(event: &Event<'_>) -> Option<Told> {
         ),
         _ => return None,
     };
-    Some(event.told(severity, Category::Operations, &what, id))
+    let told = event.told(severity, Category::Operations, &what, id);
+    Some(told.at(event.now))
 }
 
 /// The same happening comes as `repository` and as `public`.
