@@ -126,6 +126,20 @@ fn leave_behind(room: &Newsroom, title: &str) {
         .expect("inserted");
 }
 
+#[test]
+fn with_little_room_feeds_wait_and_what_is_there_is_judged_and_told() {
+    let room = Newsroom::seeded(&[]);
+    leave_behind(&room, "CVE-2026-50001 exploited in the wild");
+    let asked = room.server.requests().len();
+    let mut scene = room.scene(&["/news"]);
+    scene.config.min_free = u64::MAX;
+    let ended = runtime().block_on(run::run(scene, Options::default()));
+    let said = ended.expect_err("little room").to_string();
+    assert!(said.contains("of state.min_free"), "{said}");
+    assert_eq!(room.alerted(), "CVE-2026-50001 exploited in the wild");
+    assert_eq!(room.server.requests().len(), asked);
+}
+
 fn read(new: usize, known: usize, seeded: usize) -> FeedResult {
     FeedResult::Read {
         new,

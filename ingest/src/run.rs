@@ -91,7 +91,8 @@ async fn tick(scene: Scene, options: Options) -> Result<Report, Failure> {
     let path = scene.config.state_path.clone();
     let store = Arc::new(Store::open(&path)?);
     heartbeat::started(&store, scene.clock.now()).await;
-    room::require(&path, scene.config.min_free)?;
+    // Without room only feeds are left alone: they are read again. What came once is seen to.
+    let scarce = room::require(&path, scene.config.min_free).err();
     let deadline = start + scene.config.ingest.deadline;
     let mut tick = Tick {
         deadline,
@@ -103,20 +104,11 @@ async fn tick(scene: Scene, options: Options) -> Result<Report, Failure> {
         warned: false,
         report: Report::default(),
     };
-    tick.watch().await;
-    tick.take_in_deliveries().await;
-    tick.look_at_callers().await;
-    let due = tick.schedule(&options).await?;
-    tick.judge().await?;
-    tick.gather(due, &options).await?;
-    tick.judge().await?;
-    tick.tell_of_edits().await;
-    tick.hear_models().await?;
-    tick.give_up().await?;
-    tick.tell_of_models().await;
-    tick.tell_what_was_seeded().await;
-    tick.tell_of_feeds().await;
-    tick.forget_what_left().await;
+    let passed = tick.pass(&options, scarce.is_none()).await;
+    match scarce {
+        Some(scarce) => return Err(scarce.into()),
+        None => passed?,
+    }
     tick.report.pending = tick.pending().await;
     tick.report.took_seconds = start.elapsed().as_secs_f64();
     heartbeat::finished(&tick.store, &tick.report, tick.scene.clock.now()).await;
@@ -137,6 +129,26 @@ struct Tick {
 }
 
 impl Tick {
+    async fn pass(&mut self, options: &Options, has_room: bool) -> Result<(), Failure> {
+        self.watch().await;
+        self.take_in_deliveries().await;
+        self.look_at_callers().await;
+        let due = self.schedule(options).await?;
+        self.judge().await?;
+        if has_room {
+            self.gather(due, options).await?;
+            self.judge().await?;
+        }
+        self.tell_of_edits().await;
+        self.hear_models().await?;
+        self.give_up().await?;
+        self.tell_of_models().await;
+        self.tell_what_was_seeded().await;
+        self.tell_of_feeds().await;
+        self.forget_what_left().await;
+        Ok(())
+    }
+
     /// The sender and the clock.
     async fn watch(&mut self) {
         match watch::look(&self.store, &self.scene.config, &self.scene.clock).await {
@@ -365,8 +377,8 @@ impl Tick {
 
     /// What the receiver had to spool; and what it need not remember any more is forgotten.
     async fn take_in_deliveries(&self) {
-        let taken = listen::take_in(&self.scene.config, &self.store).await;
         let now = self.scene.clock.now();
+        let taken = listen::take_in(&self.scene.config, &self.store, now).await;
         let forgotten = self.store.write(move |db| posts::prune(db, now)).await;
         if let Err(error) = taken.and(forgotten) {
             tracing::warn!("spooled deliveries wait for the next tick: {error}");

@@ -68,14 +68,15 @@ pub async fn run_through(
         shares: Arc::default(),
     };
     let unsettled = runway.unsettled.clone();
-    let served = match scene.config.status {
-        Some(address) => {
-            let clock = scene.clock.clone();
-            let serve = serve::serve(address, Arc::clone(&store), &scene.config, clock).await?;
-            Some(tokio::spawn(serve))
-        }
-        None => None,
-    };
+    let served = scene.config.status.map(|address| {
+        let clock = scene.clock.clone();
+        tokio::spawn(serve::serve(
+            address,
+            Arc::clone(&store),
+            &scene.config,
+            clock,
+        ))
+    });
     let drain = Drain::new(
         runway,
         epoch,

@@ -8,7 +8,6 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 use axum::routing::get;
 use serde_json::json;
-use shared::Failure;
 use shared::config::Config;
 use shared::platform::clock::Clock;
 use shared::store::{Db, Store, StoreError, alarms, status, watch};
@@ -28,21 +27,13 @@ struct Health {
     clock: Clock,
 }
 
-/// Takes the address. What serves there goes on until it is dropped.
-///
-/// # Errors
-/// Somebody else has the address.
-pub(crate) async fn serve(
+/// Serves at `address` until it is dropped. Where that cannot be, alerts are delivered all the same.
+pub(crate) fn serve(
     address: SocketAddr,
     store: Arc<Store>,
     config: &Config,
     clock: Clock,
-) -> Result<impl Future<Output = ()> + use<>, Failure> {
-    let listener = TcpListener::bind(address).await.map_err(|error| {
-        Failure::Unexpected(format!(
-            "cannot serve on {address} ({error}): another program does, or status.address is not this machine's"
-        ))
-    })?;
+) -> impl Future<Output = ()> + use<> {
     let health = Arc::new(Health {
         store,
         gates: Gates::of(config),
@@ -51,11 +42,20 @@ pub(crate) async fn serve(
     let router = Router::new()
         .route("/healthz", get(healthz))
         .with_state(health);
-    Ok(async move {
+    async move {
+        let listener = match TcpListener::bind(address).await {
+            Ok(listener) => listener,
+            Err(error) => {
+                tracing::error!(
+                    "/healthz is not served: cannot listen on {address} ({error}): another program does, or status.address is not this machine's"
+                );
+                return;
+            }
+        };
         if let Err(error) = axum::serve(listener, router).await {
-            tracing::warn!(%error, "nothing is served any more");
+            tracing::error!(%error, "/healthz is not served any more");
         }
-    })
+    }
 }
 
 /// 200 while all goes by itself, else 503; the problems are listed either way.

@@ -1,6 +1,7 @@
 //! A second copy of a program is refused in one sentence, and the first goes on.
 
 use super::{QUIET, copies, enqueue, verified};
+use std::net::TcpListener;
 use std::time::Duration;
 use watchalert_tests::feeds::{FeedServer, Reply};
 use watchalert_tests::programs::{BOUND, Place, Program, until};
@@ -54,4 +55,18 @@ fn a_second_tick_is_refused_and_the_first_goes_on() {
     last.ended(BOUND).well();
     assert!(place.printed().contains("\n    https://example.org/1\n"));
     verified(&place);
+}
+
+#[test]
+fn an_address_that_another_program_has_keeps_no_alert_back() {
+    let other = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let address = other.local_addr().expect("its address");
+    let place = Place::new(&format!("[status]\naddress = \"{address}\"\n{QUIET}"));
+    let sender = place.start_sender(&[]);
+    let told = format!("/healthz is not served: cannot listen on {address}");
+    until("it says so", || sender.said().contains(&told));
+    enqueue(&place, ["1".to_owned()].into_iter(), 0);
+    until("it delivers", || copies(&place.printed(), "1") == 1);
+    sender.terminate();
+    sender.ended(BOUND).well();
 }
