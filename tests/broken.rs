@@ -3,8 +3,8 @@
 
 use rusqlite::types::Value;
 use shared::model::{
-    Alert, Blame, Category, DedupKey, Destination, Entry, Folding, GateKeys, Gatekeeper, Gates,
-    Pass, Priority, Rating, Settlement, Severity, Timestamp,
+    Blame, Category, DedupKey, Destination, Entry, Priority, Rating, Settlement, Severity,
+    Timestamp,
 };
 use shared::store::alarms;
 use shared::store::outbox::add::{self, Message};
@@ -13,33 +13,9 @@ use shared::store::posts::{self, Arrival, Post};
 use shared::store::{Db, StoreError, silences, timeline};
 use std::sync::Arc;
 use std::time::Duration;
-use watchalert_tests::world::{Unlimited, World, alert, fault, owed, to};
+use watchalert_tests::world::{Folds, World, alert, fault, owed, to};
 
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// No limits, and everything that waits in digests of three.
-struct Folds;
-
-impl Gatekeeper for Folds {
-    fn keys(&self, to: &Destination) -> GateKeys {
-        Unlimited.keys(to)
-    }
-
-    fn pass(&self, to: &Destination, gates: &Gates, priority: Priority, now: Timestamp) -> Pass {
-        Unlimited.pass(to, gates, priority, now)
-    }
-
-    fn folding(&self, _: &Destination) -> Option<Folding> {
-        Some(Folding {
-            singles: 3,
-            window: Duration::from_secs(30),
-        })
-    }
-
-    fn pack(&self, _: &Destination, alerts: &[Alert]) -> Vec<usize> {
-        vec![3; alerts.len() / 3]
-    }
-}
 
 fn screen() -> Destination {
     to("screen", "-")
@@ -160,7 +136,7 @@ impl Broken {
 
     fn claim(&self) -> Result<Claim, StoreError> {
         let (epoch, now) = (self.epoch, self.now());
-        self.write(move |db| outbox::claim(db, epoch, &screen(), &Folds, now))
+        self.write(move |db| outbox::claim(db, epoch, &screen(), &Folds(3), now))
     }
 }
 

@@ -1,36 +1,11 @@
 //! What goes to a fallback is owed in one place, and marked where a copy of it may have arrived before.
 
-use shared::model::{
-    Alert, Blame, Destination, Folding, GateKeys, Gatekeeper, Gates, Pass, Priority, Settlement,
-    Timestamp,
-};
+use shared::model::{Blame, Destination, Priority, Settlement};
 use shared::store::outbox::{self, Claim, Fallback, Settled, failover};
 use std::time::Duration;
-use watchalert_tests::world::{Unlimited, World, fault, owed, to};
+use watchalert_tests::world::{Folds, World, fault, owed, to};
 
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// No limits, and everything that waits in one digest.
-struct Folds;
-
-impl Gatekeeper for Folds {
-    fn keys(&self, to: &Destination) -> GateKeys {
-        Unlimited.keys(to)
-    }
-
-    fn pass(&self, to: &Destination, gates: &Gates, priority: Priority, now: Timestamp) -> Pass {
-        Unlimited.pass(to, gates, priority, now)
-    }
-
-    fn folding(&self, _: &Destination) -> Option<Folding> {
-        let window = Duration::from_secs(30);
-        Some(Folding { singles: 3, window })
-    }
-
-    fn pack(&self, _: &Destination, alerts: &[Alert]) -> Vec<usize> {
-        vec![alerts.len()]
-    }
-}
 
 /// An alert for each of `ways`, a place and its fallback after a minute.
 fn enqueue(world: &World, ways: &[(&Destination, &Destination)]) {
@@ -95,10 +70,19 @@ fn a_death_leads_to_no_circle_either() {
     world.all_invariants_hold();
 }
 
+/// Nobody knows whether it arrived at `place`, which is closed when its fallback is due.
+fn may_arrive_and_moves_on(world: &World, epoch: outbox::Epoch, place: &Destination) {
+    let lease = world.lease(epoch, place);
+    let unclear = Settlement::RetryAt(world.clock.now() + 10 * MINUTE, fault(Blame::Channel, true));
+    world.settle(lease, unclear, None).expect("settled");
+    world.advance(2 * MINUTE);
+    move_on(world, place);
+}
+
 /// Of what waits for the screen: how many are told in it, and whether it is marked.
 fn sent(world: &World, epoch: outbox::Epoch, screen: &Destination) -> (String, bool) {
     let (place, now) = (screen.clone(), world.clock.now());
-    let claim = move |db: &_| outbox::claim(db, epoch, &place, &Folds, now);
+    let claim = move |db: &_| outbox::claim(db, epoch, &place, &Folds(usize::MAX), now);
     let Claim::Leased(lease) = world.write(claim).expect("a claim") else {
         panic!("something is due");
     };
@@ -114,11 +98,7 @@ fn a_copy_of_what_may_have_arrived_goes_out_marked_and_by_itself() {
     let (phone, screen) = (to("phone", "news"), to("screen", "-"));
     enqueue(&world, &[(&phone, &screen)]);
     let epoch = world.take_over();
-    let lease = world.lease(epoch, &phone);
-    let unclear = Settlement::RetryAt(world.clock.now() + 10 * MINUTE, fault(Blame::Channel, true));
-    world.settle(lease, unclear, None).expect("settled");
-    world.advance(2 * MINUTE);
-    move_on(&world, &phone);
+    may_arrive_and_moves_on(&world, epoch, &phone);
     for number in 0..4 {
         world.enqueue(&format!("other {number}"), &screen, Priority::High);
     }
@@ -139,11 +119,7 @@ fn a_digest_is_marked_when_what_moved_into_it_may_have_arrived() {
         world.enqueue(&format!("other {number}"), &screen, Priority::High);
     }
     let epoch = world.take_over();
-    let lease = world.lease(epoch, &phone);
-    let unclear = Settlement::RetryAt(world.clock.now() + 10 * MINUTE, fault(Blame::Channel, true));
-    world.settle(lease, unclear, None).expect("settled");
-    world.advance(2 * MINUTE);
-    move_on(&world, &phone);
+    may_arrive_and_moves_on(&world, epoch, &phone);
     assert_eq!(sent(&world, epoch, &screen), ("digest".to_owned(), true));
     world.all_invariants_hold();
 }
@@ -154,11 +130,7 @@ fn the_mark_goes_along_from_place_to_place() {
     let (phone, screen, mail) = (to("phone", "news"), to("screen", "-"), to("mail", "me"));
     enqueue(&world, &[(&phone, &screen), (&screen, &mail)]);
     let epoch = world.take_over();
-    let lease = world.lease(epoch, &phone);
-    let unclear = Settlement::RetryAt(world.clock.now() + 10 * MINUTE, fault(Blame::Channel, true));
-    world.settle(lease, unclear, None).expect("settled");
-    world.advance(2 * MINUTE);
-    move_on(&world, &phone);
+    may_arrive_and_moves_on(&world, epoch, &phone);
     move_on(&world, &screen);
     assert!(world.lease(epoch, &mail).held().possible_repeat);
     world.all_invariants_hold();

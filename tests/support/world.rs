@@ -200,6 +200,30 @@ impl Gatekeeper for Unlimited {
     }
 }
 
+/// No limits, and all that waits in digests of at most so many.
+pub struct Folds(pub usize);
+
+impl Gatekeeper for Folds {
+    fn keys(&self, to: &Destination) -> GateKeys {
+        Unlimited.keys(to)
+    }
+
+    fn pass(&self, to: &Destination, gates: &Gates, priority: Priority, now: Timestamp) -> Pass {
+        Unlimited.pass(to, gates, priority, now)
+    }
+
+    fn folding(&self, _: &Destination) -> Option<Folding> {
+        Some(Folding {
+            singles: 3,
+            window: Duration::from_secs(30),
+        })
+    }
+
+    fn pack(&self, _: &Destination, alerts: &[Alert]) -> Vec<usize> {
+        alerts.chunks(self.0).map(<[Alert]>::len).collect()
+    }
+}
+
 /// The first column of the first row as text; `NULL` when there is none.
 pub fn ask(db: &Connection, sql: &str) -> String {
     use rusqlite::types::Value;

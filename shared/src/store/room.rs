@@ -31,7 +31,8 @@ pub fn left(database: &Path) -> Option<u64> {
     disk::free(database).ok()
 }
 
-/// Takes the ballast, when that leaves `least` bytes free. Whether it is there.
+/// Takes the ballast, when that leaves `least` bytes free. Whether it is there; a file system that
+/// cannot keep room for a file has none.
 pub fn take_ballast(database: &Path, least: u64) -> io::Result<bool> {
     let path = beside(database, ".ballast");
     if path.exists() {
@@ -40,7 +41,11 @@ pub fn take_ballast(database: &Path, least: u64) -> io::Result<bool> {
     if disk::free(database)? < BALLAST + least {
         return Ok(false);
     }
-    disk::reserve(&path, BALLAST).map(|()| true)
+    match disk::reserve(&path, BALLAST) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Throws the ballast off: the disk is full. Whether there was any.

@@ -26,8 +26,8 @@ SELECT DISTINCT channel,chat_id FROM outbox INDEXED BY outbox_fallback
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Only what was tried, by itself or in a digest, unless nothing passes to this place: what merely waits for its turn does so
-/// after a sender that was away, too.
+/// Only what was tried, by itself or in a digest, unless nothing passes to this place: what merely
+/// waits for its turn does so after a sender that was away, too.
 const LATE: &str = "\
 SELECT id,kind,fallback_channel FROM outbox INDEXED BY outbox_fallback
  WHERE state='ready' AND fallback_at IS NOT NULL AND fallback_at<=:now AND not_before<=:now

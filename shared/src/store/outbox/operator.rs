@@ -1,7 +1,9 @@
 //! What a person sees of the outbox, and the moves that only a person makes.
 
 use super::row;
-use crate::model::{Attempt, Content, DeliveryState, Destination, Priority, Timestamp};
+use crate::model::{
+    Attempt, Content, DeliveryKind, DeliveryState, Destination, Priority, Timestamp,
+};
 use crate::store::{Db, StoreError};
 use rusqlite::{OptionalExtension, Row, named_params};
 
@@ -117,7 +119,7 @@ pub fn select(db: &Db, states: &[Movable], wanted: &Filter) -> Result<Vec<Entry>
     for state in states {
         // In these words, or no partial index serves.
         let state = match state {
-            Movable::Ready => "state='ready' AND kind<>'digest'",
+            Movable::Ready => "state='ready'",
             Movable::Dead => "state='dead'",
             Movable::Expired => "state='expired' ORDER BY id",
         };
@@ -125,13 +127,22 @@ pub fn select(db: &Db, states: &[Movable], wanted: &Filter) -> Result<Vec<Entry>
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let entry = entry(row)?;
-            if wanted.takes(&entry) {
+            if takes(db, wanted, &entry)? {
                 found.push(entry);
             }
         }
     }
     found.sort_by_key(|entry| entry.id);
     Ok(found)
+}
+
+/// A digest is wanted when all that is in it is: nobody moves what he has not named.
+fn takes(db: &Db, wanted: &Filter, entry: &Entry) -> Result<bool, StoreError> {
+    if entry.kind != DeliveryKind::Digest.name() {
+        return Ok(wanted.takes(entry));
+    }
+    let members = members(db, entry.id)?;
+    Ok(!members.is_empty() && members.iter().all(|member| wanted.takes(member)))
 }
 
 /// What is in a digest.

@@ -77,17 +77,12 @@ pub fn settle(
         Settlement::Complete(receipt) => arrived(db, of(lease), receipt, &[], now),
         Settlement::Continue(receipt, rest) => arrived(db, of(lease), receipt, rest, now),
         Settlement::RetryAt(at, fault) => {
-            let error = Some(fault.detail.as_str());
-            wait(db, lease, *at, error, fault.maybe_delivered, now)?;
+            wait(db, lease, *at, Some((&fault.detail, fault)), now)?;
             count(db, lease.held(), fault, now)?;
-            end_attempt(db, of(lease), outcome_of(fault), Some(fault), now)?;
-            unmark(db, lease, fault.maybe_delivered)?;
             Ok(Settled::Waits)
         }
         Settlement::Release => {
-            wait(db, lease, Timestamp::EPOCH, None, false, now)?;
-            end_attempt(db, of(lease), "released", None, now)?;
-            unmark(db, lease, false)?;
+            wait(db, lease, Timestamp::EPOCH, None, now)?;
             Ok(Settled::Waits)
         }
         Settlement::Bury(reason, fault) => bury(db, lease, reason, fault, notices, now),
@@ -144,20 +139,25 @@ pub(in crate::store) fn arrived(
     Ok(settled)
 }
 
+/// Ready again from `at` on, its attempt ended: by a fault and what the row says of it, or let go.
 fn wait(
     db: &Db,
     lease: &Lease<Delivery>,
     at: Timestamp,
-    error: Option<&str>,
-    maybe_delivered: bool,
+    failed: Option<(&str, &Fault)>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    let (error, fault) = failed.unzip();
+    let maybe_delivered = fault.is_some_and(|fault| fault.maybe_delivered);
     let changed = db.prepare_cached(WAITS)?.execute(named_params! {
         ":maybe": maybe_delivered,
         ":at": at.unix_seconds(), ":error": error, ":now": now.unix_seconds(),
         ":id": lease.held().id, ":epoch": lease.epoch(), ":n": lease.attempt(),
     })?;
-    require_one(changed, lease)
+    require_one(changed, lease)?;
+    let outcome = fault.map_or("released", outcome_of);
+    end_attempt(db, of(lease), outcome, fault, now)?;
+    unmark(db, lease, maybe_delivered)
 }
 
 fn bury(
@@ -174,16 +174,7 @@ fn bury(
     }
     // While another channel has not tried, nothing is dead.
     if has_fallback(db, delivery.id)? {
-        wait(
-            db,
-            lease,
-            Timestamp::EPOCH,
-            Some(reason),
-            fault.maybe_delivered,
-            now,
-        )?;
-        end_attempt(db, of(lease), outcome_of(fault), Some(fault), now)?;
-        unmark(db, lease, fault.maybe_delivered)?;
+        wait(db, lease, Timestamp::EPOCH, Some((reason, fault)), now)?;
         return Ok(if failover::hand_over(db, delivery.id, now)? {
             Settled::Moved
         } else {
@@ -235,16 +226,7 @@ fn release(
     fault: &Fault,
     now: Timestamp,
 ) -> Result<Settled, StoreError> {
-    wait(
-        db,
-        lease,
-        Timestamp::EPOCH,
-        Some(reason),
-        fault.maybe_delivered,
-        now,
-    )?;
-    end_attempt(db, of(lease), outcome_of(fault), Some(fault), now)?;
-    unmark(db, lease, fault.maybe_delivered)?;
+    wait(db, lease, Timestamp::EPOCH, Some((reason, fault)), now)?;
     fold::dissolve(db, lease.held().id, true, now)?;
     Ok(Settled::Waits)
 }
