@@ -174,6 +174,49 @@ fn a_missed_one_goes_the_way_of_its_tags_and_its_return_to_those_who_heard() {
 }
 
 #[test]
+fn what_lasts_is_told_a_second_time_as_critical_and_its_end_to_all_who_heard() {
+    let lasting = ROUTED.replace(
+        "severity = 'low'",
+        "severity = 'low'\ncritical_after = '6h'",
+    );
+    let nightly = "[[route]]\nseverity = ['critical']\nto = ['night']\n";
+    let watch = Watch::new("2026-12-01T08:00:00Z", &format!("{lasting}{nightly}"));
+    watch.hear("log", Signal::Success);
+    watch.hear("db", Signal::Success);
+    watch.ticks(6 * HOUR);
+    watch.hear_with("log", Signal::Fail, Some("not that either"));
+    watch.ticks(12 * HOUR);
+    let told = watch.told();
+    assert_eq!(
+        told,
+        [
+            "01 09:10 Heartbeat db is missing",
+            "01 09:10 Heartbeat log is missing",
+            "01 15:10 Heartbeat log is still missing",
+        ],
+        "once, and nothing of the one that does not ask for it"
+    );
+    let summary = "SELECT payload->>'summary' FROM alert WHERE severity='critical'";
+    assert_eq!(
+        watch.world.ask(summary),
+        "That was told 6 h ago. Its last success came 2026-12-01 08:00:00."
+    );
+    watch.hear("log", Signal::Success);
+    let of_log = watch.rows();
+    let of_log = of_log.split("; ").filter(|row| row.contains("log"));
+    assert_eq!(
+        of_log.collect::<Vec<_>>(),
+        [
+            "screen 3 Heartbeat log is missing",
+            "night 0 Heartbeat log is still missing",
+            "screen 3 Heartbeat log is back",
+            "night 3 Heartbeat log is back",
+        ]
+    );
+    watch.ends_well();
+}
+
+#[test]
 fn a_failure_is_told_by_the_call_itself_with_what_the_job_says() {
     let watch = Watch::new("2026-12-01T08:00:00Z", ROUTED);
     watch.hear_with("db", Signal::Status(28), Some("no space left on device"));

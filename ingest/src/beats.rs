@@ -28,6 +28,7 @@ pub struct Watched {
     most_apart: Duration,
     severity_of_end: Severity,
     begun: Vec<Addressee>,
+    lasts: Vec<Addressee>,
     over: Vec<Addressee>,
 }
 
@@ -48,6 +49,7 @@ impl Watched {
         };
         Self {
             begun: to(beat.severity),
+            lasts: to(Severity::Critical),
             over: to(severity_of_end),
             severity_of_end,
             most_apart: config.ingest.interval * MOST_APART,
@@ -85,7 +87,7 @@ impl Watched {
         let terms = self.beat.terms(&pulse);
         let phase = beat::phase(&pulse, &terms, now);
         let mut changed = Changed::default();
-        match beat::news(&pulse, &terms, phase) {
+        match beat::news(&pulse, &terms, phase, now) {
             None => {}
             Some(News::Begun(trouble)) => {
                 let owed = self.begun(&pulse, &terms, trouble, now);
@@ -93,6 +95,14 @@ impl Watched {
                 pulse.told = Some(Told {
                     alert_id,
                     ..beat::told(trouble, &terms, now)
+                });
+            }
+            Some(News::Lasts(told)) => {
+                let owed = self.lasts(&pulse, told, now);
+                pulse.told = Some(Told {
+                    alert_id: Some(changed.enqueue(db, owed, now)?),
+                    is_raised: true,
+                    ..told
                 });
             }
             Some(News::Over(told)) => {
@@ -132,6 +142,25 @@ impl Watched {
         };
         let key = format!("b:{name}:{trouble}:{}", now.unix_millis());
         self.owed(self.beat.severity, title, summary, key, &self.begun)
+    }
+
+    fn lasts(&self, pulse: &Pulse, told: Told, now: Timestamp) -> Owed {
+        let name = &self.beat.name;
+        let what = match told.trouble {
+            Trouble::Missed => "is still missing",
+            Trouble::Overrun => "does still not end",
+            Trouble::Failed => "has not succeeded since it failed",
+        };
+        let last = match pulse.seen_at {
+            Some(_) => format!("Its last success came {}.", self.local(pulse.seen_at)),
+            None => "It has never succeeded.".to_owned(),
+        };
+        let summary = format!("That was told {} ago. {last}", span(now.since(told.at)));
+        let key = format!("b:{name}:lasts:{}", now.unix_millis());
+        let title = format!("Heartbeat {name} {what}");
+        let mut owed = self.owed(Severity::Critical, title, summary, key, &self.lasts);
+        owed.raised_from = told.alert_id;
+        owed
     }
 
     fn missed(&self, pulse: &Pulse, terms: &Terms, now: Timestamp) -> String {
@@ -249,7 +278,7 @@ fn alert(beat: &Beat, severity: Severity, title: String, summary: String, key: &
         link: None,
         source: format!("heartbeat {}", beat.name),
         also: Vec::new(),
-        reason: "what is wrong with a heartbeat is told once, and so is its end".to_owned(),
+        reason: "what is wrong with a heartbeat is told once, again when it lasts (critical_after), and so is its end".to_owned(),
         judge: Judge::Builtin,
         published: None,
     }

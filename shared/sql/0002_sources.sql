@@ -123,6 +123,7 @@ CREATE TABLE beat(
   told        TEXT CHECK(told IN('missed','overrun','failed')), told_at REAL, alert_id INTEGER,
   told_due    REAL,                            -- when what was missed was due
   is_past     INTEGER NOT NULL DEFAULT 0,      -- it has succeeded since
+  is_raised   INTEGER NOT NULL DEFAULT 0,      -- it was told again, as critical
   CONSTRAINT told_iff_when CHECK((told IS NULL)=(told_at IS NULL))
 ) STRICT, WITHOUT ROWID;
 

@@ -28,6 +28,8 @@ fn heartbeats_and_whom_to_ping_are_read() {
     );
     assert_eq!(index.rhythm(), "cron */5 8-17 * * MON-FRI");
     assert_eq!(index.timezone.iana_name(), Some("America/New_York"));
+    assert_eq!(backup.critical_after.map(hours), Some(12));
+    assert_eq!(index.critical_after, None);
     assert_eq!((hours(index.grace), index.severity), (1, Severity::High));
     let start = config.ping.start.as_ref().map(PingUrl::resolve);
     let start = start.expect("given").expect("no file is needed");

@@ -4,8 +4,8 @@ use super::{Room, TOKEN};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
-use watchalert_tests::posting::{ask, signed};
-use watchalert_tests::programs::long;
+use watchalert_tests::posting::{ask, github, signed};
+use watchalert_tests::programs::{long, tell};
 
 const BOUND: Duration = Duration::from_secs(30);
 
@@ -28,15 +28,8 @@ fn rest(mut stream: TcpStream) -> String {
 #[test]
 fn headers_that_never_end_take_a_seat_for_three_seconds_and_others_are_served() {
     let room = Room::new();
-    let count = if long() { 10_000 } else { 300 };
-    // Descriptors of this process are bounded, too.
-    let mut slow = Vec::new();
-    for _ in 0..count.min(800) {
-        slow.push(open(
-            &room,
-            b"POST /hook/any HTTP/1.1\r\nHost: here\r\nX-Slow: ",
-        ));
-    }
+    let begun = b"POST /hook/any HTTP/1.1\r\nHost: here\r\nX-Slow: ";
+    let slow: Vec<TcpStream> = (0..300).map(|_| open(&room, begun)).collect();
     assert_eq!(room.post("an honest one"), 200);
     for stream in slow {
         let answer = rest(stream);
@@ -45,10 +38,76 @@ fn headers_that_never_end_take_a_seat_for_three_seconds_and_others_are_served() 
             "{answer}"
         );
     }
-    for _ in 800..count {
-        drop(TcpStream::connect(room.address));
-    }
     assert_eq!(room.post("another honest one"), 200);
+}
+
+#[test]
+fn when_all_seats_are_taken_the_slowest_give_way_to_whoever_comes() {
+    let room = Room::with("[listen]\nconnections = 10\n");
+    let half = format!(
+        "POST /hook/infra HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\nX-Hub-Signature-256: sha256={}\r\n\r\nhalf",
+        "0".repeat(64)
+    );
+    // Its body would be waited for longer than its headers.
+    let mut slow: Vec<TcpStream> = (0..10).map(|_| open(&room, half.as_bytes())).collect();
+    for number in 0..5 {
+        assert_eq!(room.post(&format!("number {number}")), 200);
+    }
+    // One seat went round: the first's. The others have theirs until their time is over.
+    assert_eq!(rest(slow.remove(0)), "");
+    let kept = slow.into_iter().map(rest);
+    let given_up = kept.filter(|answer| answer.starts_with("HTTP/1.1 408"));
+    assert!(given_up.count() >= 5);
+}
+
+/// Beside the receiver's thousand seats.
+#[test]
+fn thousands_of_slow_connections_keep_nobody_out() {
+    let room = Room::new();
+    let count = if long() { 10_000 } else { 2_000 };
+    let begun = b"POST /hook/any HTTP/1.1\r\nHost: here\r\nX-Slow: ";
+    let (mut slow, mut served) = (Vec::new(), 0);
+    for number in 0..count {
+        // As many as the kernel lets this process hold, and its other half.
+        if let Ok(mut stream) = TcpStream::connect(room.address) {
+            drop(stream.write_all(begun));
+            slow.push(stream);
+        }
+        if number % 500 == 499 {
+            assert_eq!(room.post(&format!("honest, number {number}")), 200);
+            served += 1;
+        }
+    }
+    let stored = room.ask("SELECT count(*) FROM arrival");
+    assert_eq!(stored, served.to_string());
+    tell(&format!(
+        "connections: {} of {count} slow ones held open at once, {served} of {served} honest deliveries stored meanwhile",
+        slow.len()
+    ));
+}
+
+#[test]
+fn more_than_a_minute_takes_is_refused_and_told_once() {
+    let room = Room::with("[listen]\nper_minute = 20\n");
+    let answers: Vec<u16> = (0..30)
+        .map(|number| room.post(&format!("number {number}")))
+        .collect();
+    let (taken, refused) = answers.split_at(20);
+    assert!(taken.iter().all(|status| *status == 200), "{answers:?}");
+    // A delivery or two may have come back meanwhile.
+    assert!(
+        refused.iter().filter(|status| **status == 429).count() >= 8,
+        "{answers:?}"
+    );
+    let told = "SELECT group_concat(payload->>'title') FROM outbox WHERE kind='notice'";
+    assert_eq!(room.ask(told), "The webhook any gets more than it takes");
+    // Who cannot prove itself counts for nothing.
+    let body = br#"{"zen":"Keep it"}"#;
+    let forged = (0..30).map(|_| github(room.address, "infra", "guess", "ping", "d", body));
+    assert!(forged.flatten().all(|(status, _)| status == 401));
+    let (status, _) =
+        github(room.address, "infra", super::SECRET, "ping", "d", body).expect("an answer");
+    assert_eq!(status, 200);
 }
 
 #[test]

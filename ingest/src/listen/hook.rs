@@ -2,6 +2,8 @@
 
 use super::beat::{self, Doors};
 use super::body::{self, BodyError, Read};
+use super::pace::{self, Pacer};
+use super::seats::Seat;
 use super::signature::{self, Offered};
 use super::spool::{Kept, Spool, Spooled};
 use crate::panics::caught;
@@ -12,8 +14,9 @@ use sha2::{Digest, Sha256};
 use shared::config::{Config, Problem, Webhook, WebhookKind};
 use shared::model::{Category, DedupKey, Entry, Rating, Severity, Timestamp};
 use shared::platform::clock::Clock;
+use shared::platform::doorbell;
 use shared::store::posts::{self, Arrival, Post, Received};
-use shared::store::{Remedy, Store, room};
+use shared::store::{Remedy, Store, beside, outbox, room};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
@@ -58,6 +61,7 @@ pub(super) struct Receiver {
     pub(super) room: Semaphore,
     /// Of the heartbeats.
     doors: Doors,
+    pub(super) pacer: Pacer,
     /// Something new is there to be judged.
     pub(super) arrived: Notify,
     /// The database did not answer a moment ago.
@@ -71,6 +75,7 @@ impl Receiver {
         Ok(Self {
             doors: Doors::open(&config)?,
             spool: Spool::beside(&config.state_path),
+            pacer: Pacer::new(&config, Instant::now()),
             config,
             store: OnceLock::new(),
             clock,
@@ -86,6 +91,7 @@ impl Receiver {
         name: &str,
         headers: &HeaderMap,
         body: Body,
+        seat: &Seat,
     ) -> Result<Answer, Answer> {
         let mut webhooks = self.config.webhooks.iter();
         let webhook = webhooks.find(|webhook| webhook.name == name);
@@ -93,7 +99,13 @@ impl Receiver {
         require_type(headers)?;
         self.require_size(headers)?;
         let body = self.verified(webhook, headers, body).await?;
+        seat.is_served();
         let now = self.clock.now();
+        if !self.pacer.takes(name, Instant::now()) {
+            self.tell_of_too_many(webhook, now).await;
+            let why = "more than listen.per_minute";
+            return Err(answer(StatusCode::TOO_MANY_REQUESTS, why));
+        }
         let spooled = spooled(webhook, headers, body, now);
         let arrival = arrival(webhook, &spooled)
             .map_err(|error| answer(StatusCode::BAD_REQUEST, error.to_string()))?;
@@ -103,6 +115,28 @@ impl Receiver {
             return Err(answer(StatusCode::SERVICE_UNAVAILABLE, "the disk is full"));
         }
         Ok(self.keep(arrival, spooled).await)
+    }
+
+    /// Once an hour a notice, once a minute a line of the log.
+    async fn tell_of_too_many(&self, webhook: &Webhook, now: Timestamp) {
+        let Some(untold) = self.pacer.tells_too_many(&webhook.name, Instant::now()) else {
+            return;
+        };
+        tracing::error!(
+            webhook = webhook.name,
+            untold,
+            "deliveries are refused: more than listen.per_minute"
+        );
+        let notice = pace::notice(webhook, &self.config, now);
+        let (Some(store), Some(notice)) = (self.store.get(), notice) else {
+            return;
+        };
+        let notify = store.write(move |db| outbox::notify(db, &notice, now).map(drop));
+        match timeout(PATIENCE, notify).await {
+            Ok(Ok(())) => doorbell::ring(&beside(store.path(), ".bell")),
+            Ok(Err(error)) => tracing::warn!("that cannot be told: {error}"),
+            Err(_elapsed) => tracing::warn!("that cannot be told: the database is held"),
+        }
     }
 
     fn require_size(&self, headers: &HeaderMap) -> Result<(), Answer> {
@@ -129,10 +163,13 @@ impl Receiver {
             answer(StatusCode::SERVICE_UNAVAILABLE, "not ready; try again")
         })?;
         let refused = || {
-            tracing::warn!(
-                webhook = webhook.name,
-                "a delivery without the right signature or token is refused"
-            );
+            if let Some(untold) = self.pacer.tells_refusal(&webhook.name, Instant::now()) {
+                tracing::warn!(
+                    webhook = webhook.name,
+                    untold,
+                    "a delivery without the right signature or token is refused"
+                );
+            }
             answer(
                 StatusCode::UNAUTHORIZED,
                 "the signature or token is missing or wrong",
@@ -211,10 +248,11 @@ impl Receiver {
     }
 
     /// A call of a heartbeat; `None` when it is none.
-    pub(super) async fn hear(&self, target: &str, body: Body) -> Option<Answer> {
+    pub(super) async fn hear(&self, target: &str, body: Body, seat: &Seat) -> Option<Answer> {
         let note = beginning(body).await;
         let now = self.clock.now();
         let heard = self.doors.hear(target, &note, now)?;
+        seat.is_served();
         let store = self.store.get().filter(|_| !self.is_held());
         let Some(store) = store else {
             return Some(self.keep_for_later(&Kept::Beat(heard), "it is held"));

@@ -1,14 +1,16 @@
 //! The receiver: what is posted is verified, stored, and answered; then it is judged.
 //!
-//! `server` holds the connections, `hook` is one delivery from its first byte to its answer, `signature`
-//! says whose it is, `body` what it says, `spool` keeps it when the database cannot, `intake` brings it back,
-//! and `judge` sees to what came of it.
+//! `server` holds the connections, as many as there are `seats`; `hook` is one delivery from its first byte
+//! to its answer, `signature` says whose it is, `pace` whether they are too many, `body` what it says; `spool`
+//! keeps it when the database cannot, `intake` brings it back, and `judge` sees to what came of it.
 
 pub mod beat;
 pub mod body;
 mod hook;
 mod intake;
 mod judge;
+mod pace;
+mod seats;
 mod server;
 pub mod signature;
 pub mod spool;

@@ -3,12 +3,13 @@
 use super::hook::{Answer, Receiver};
 use super::intake::take_in;
 use super::judge::judge;
+use super::seats::{Seat, Seats};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Router, extract::Request};
+use axum::{Extension, Router, extract::Request};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -23,11 +24,11 @@ use std::net::TcpListener as StdListener;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
-/// Who has sent no whole headers by then is gone: a thousand of those keep nobody out for longer.
+/// Who has sent no whole headers by then is gone; sooner, when another needs the seat.
 const HEADER_TIME: Duration = Duration::from_secs(3);
 /// Of headers; more is no webhook's.
 const HEADER_BYTES: usize = 16 * 1024;
@@ -56,6 +57,9 @@ pub async fn run(scene: Scene, stop: impl Future<Output = ()>) -> Result<(), Fai
     let receiver = Receiver::new(scene.config, scene.clock);
     let receiver = receiver.map_err(|problem| Failure::Unexpected(problem.to_string()))?;
     let receiver = Arc::new(receiver);
+    if let Err(error) = receiver.spool.clear() {
+        tracing::warn!(%error, "what an earlier receiver left half written stays in the spool");
+    }
     // A database that is held, or on a full disk, comes later: who posts now is heard all the same.
     if let Err(error) = open(&receiver).await {
         match error.remedy() {
@@ -71,7 +75,7 @@ pub async fn run(scene: Scene, stop: impl Future<Output = ()>) -> Result<(), Fai
     let router = router(Arc::clone(&receiver));
     let behind = tokio::spawn(behind(Arc::clone(&receiver)));
     let mut open = JoinSet::new();
-    let seats = Arc::new(Semaphore::new(connections));
+    let seats = Seats::new(connections);
     tokio::pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -138,26 +142,14 @@ fn listener(scene: &Scene) -> Result<TcpListener, Failure> {
         .map_err(|error| unusable(&error))
 }
 
-/// A connection, once there is a seat for it: who waits, waits outside.
-async fn accept(
-    listener: &TcpListener,
-    seats: &Arc<Semaphore>,
-) -> std::io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let seat = Arc::clone(seats)
-        .acquire_owned()
-        .await
-        .map_err(std::io::Error::other)?;
+async fn accept(listener: &TcpListener, seats: &Arc<Seats>) -> std::io::Result<(TcpStream, Seat)> {
     let (stream, _peer) = listener.accept().await?;
-    Ok((stream, seat))
+    Ok((stream, seats.take().await?))
 }
 
-async fn serve(
-    stream: TcpStream,
-    seat: OwnedSemaphorePermit,
-    router: Router,
-    mut ended: watch::Receiver<bool>,
-) {
-    let service = TowerToHyperService::new(router);
+async fn serve(stream: TcpStream, seat: Seat, router: Router, mut ended: watch::Receiver<bool>) {
+    let seat = Arc::new(seat);
+    let service = TowerToHyperService::new(router.layer(Extension(Arc::clone(&seat))));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
@@ -171,11 +163,11 @@ async fn serve(
             connection.as_mut().graceful_shutdown();
             connection.await
         }
+        () = seat.ousted() => return,
     };
     if let Err(error) = served {
         tracing::debug!("a connection ended: {error}");
     }
-    drop(seat);
 }
 
 fn router(receiver: Arc<Receiver>) -> Router {
@@ -189,18 +181,27 @@ fn router(receiver: Arc<Receiver>) -> Router {
 
 async fn hook(
     State(receiver): State<Arc<Receiver>>,
+    Extension(seat): Extension<Arc<Seat>>,
     Path(name): Path<String>,
     headers: HeaderMap,
     request: Request,
 ) -> Answer {
-    let answered = receiver.receive(&name, &headers, request.into_body());
-    answered.await.unwrap_or_else(|refused| refused)
+    let answered = receiver.receive(&name, &headers, request.into_body(), &seat);
+    let answered = answered.await.unwrap_or_else(|refused| refused);
+    seat.waits();
+    answered
 }
 
 /// `HEAD` too.
-async fn heartbeat(State(receiver): State<Arc<Receiver>>, request: Request) -> Answer {
+async fn heartbeat(
+    State(receiver): State<Arc<Receiver>>,
+    Extension(seat): Extension<Arc<Seat>>,
+    request: Request,
+) -> Answer {
     let target = request.uri().path().to_owned();
-    match receiver.hear(&target, request.into_body()).await {
+    let heard = receiver.hear(&target, request.into_body(), &seat).await;
+    seat.waits();
+    match heard {
         Some(answer) => answer,
         None => nothing().await,
     }
@@ -228,7 +229,10 @@ impl IntoResponse for Answer {
         let headers = response.headers_mut();
         let plain = header::HeaderValue::from_static("text/plain; charset=utf-8");
         headers.insert(header::CONTENT_TYPE, plain);
-        if status == StatusCode::SERVICE_UNAVAILABLE {
+        if matches!(
+            status,
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS
+        ) {
             let wait = header::HeaderValue::from_static("60");
             headers.insert(header::RETRY_AFTER, wait);
         }

@@ -14,6 +14,8 @@ const MOST_FILES: usize = 10_000;
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
 /// Set aside: it cannot be taken in, and a person should look.
 const BAD: &str = "bad";
+/// It is being written, or was when its writer ended.
+const UNFINISHED: &str = "tmp";
 
 /// What a file holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,7 +100,7 @@ impl Spool {
         self.require_room(head.len() + body.len())?;
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let name = format!("{:015}-{}-{number:06}", kept.at(), std::process::id());
-        let unfinished = self.folder.join(format!("{name}.tmp"));
+        let unfinished = self.folder.join(format!("{name}.{UNFINISHED}"));
         let whole = self.folder.join(format!("{name}.{}", kept.kind()));
         let written = write(&unfinished, &head, body)
             .and_then(|()| fs::rename(&unfinished, whole))
@@ -107,6 +109,16 @@ impl Spool {
             drop(fs::remove_file(&unfinished));
         }
         written
+    }
+
+    /// What an earlier receiver was writing when it was killed: it was never answered.
+    pub fn clear(&self) -> io::Result<()> {
+        for path in self.files()? {
+            if path.extension().is_some_and(|end| end == UNFINISHED) {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
     }
 
     fn require_room(&self, bytes: usize) -> io::Result<()> {
@@ -122,15 +134,18 @@ impl Spool {
         Ok(())
     }
 
-    /// The files that wait, the oldest first.
-    pub fn waiting(&self) -> io::Result<Vec<PathBuf>> {
+    fn files(&self) -> io::Result<Vec<PathBuf>> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        let paths = entries.map(|entry| Ok(entry?.path()));
-        let mut paths: Vec<PathBuf> = paths.collect::<io::Result<_>>()?;
+        entries.map(|entry| Ok(entry?.path())).collect()
+    }
+
+    /// The files that wait, the oldest first.
+    pub fn waiting(&self) -> io::Result<Vec<PathBuf>> {
+        let mut paths = self.files()?;
         paths.retain(|path| {
             path.extension()
                 .is_some_and(|end| end == "post" || end == "beat")
@@ -230,8 +245,10 @@ mod tests {
         spool.keep(&spooled(1, b"{}")).unwrap();
         let whole = spool.waiting().unwrap().remove(0);
         let half = whole.with_extension("tmp");
-        fs::copy(&whole, half).unwrap();
+        fs::copy(&whole, &half).unwrap();
         assert_eq!(spool.waiting().unwrap(), std::slice::from_ref(&whole));
+        spool.clear().unwrap();
+        assert!(whole.exists() && !half.exists());
         for broken in ["", "{}", "{\"hook\":1}\n", "\n"] {
             fs::write(&whole, broken).unwrap();
             assert!(Spool::read(&whole).is_err(), "{broken:?}");

@@ -43,6 +43,8 @@ pub struct Beat {
     pub tags: Vec<String>,
     /// Of what is wrong with it; high by default.
     pub severity: Severity,
+    /// What is wrong for so long is told a second time, as critical; never by default.
+    pub critical_after: Option<Duration>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +86,7 @@ impl Beat {
                 .unwrap_or(Timestamp::from_unix_millis(i64::MAX)),
             grace: self.grace,
             longest_run: self.longest_run,
+            critical_after: self.critical_after,
         }
     }
 
@@ -189,6 +192,7 @@ fn read(section: &mut Section<'_>, zone: &TimeZone, around: &Surroundings<'_>) -
     let zone = section.get("timezone", timezone).unwrap_or(zone.clone());
     let tags = section.list("tags", text).unwrap_or_default();
     let severity = section.get("severity", one_of("severity", &SENT));
+    let critical_after = section.get("critical_after", duration(SENSIBLE));
     let has_token = section.has("token_file");
     let token = secret::read(section, "token_file", Program::Ingest, around);
     // A token that is refused must not leave the door open under the name.
@@ -210,6 +214,7 @@ fn read(section: &mut Section<'_>, zone: &TimeZone, around: &Surroundings<'_>) -
         timezone: zone,
         tags,
         severity: severity.unwrap_or(Severity::High),
+        critical_after,
     })
 }
 

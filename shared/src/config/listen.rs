@@ -14,10 +14,14 @@ pub struct Listen {
     pub max_body: u64,
     /// Connections at the same time; 1,000 by default.
     pub connections: usize,
+    /// Deliveries of one webhook in any minute, in the long run; 1,200 by default, six times what once came
+    /// at once. More are answered with 429.
+    pub per_minute: usize,
 }
 
 const MAX_BODY: u64 = 25 * 1024 * 1024;
 const CONNECTIONS: usize = 1_000;
+const PER_MINUTE: usize = 1_200;
 
 impl Default for Listen {
     fn default() -> Self {
@@ -25,6 +29,7 @@ impl Default for Listen {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 8787)),
             max_body: MAX_BODY,
             connections: CONNECTIONS,
+            per_minute: PER_MINUTE,
         }
     }
 }
@@ -40,6 +45,9 @@ pub(super) fn read(root: &mut Section<'_>) -> Listen {
         connections: section
             .get("connections", whole_number(10..=10_000))
             .unwrap_or(default.connections),
+        per_minute: section
+            .get("per_minute", whole_number(10..=1_000_000))
+            .unwrap_or(default.per_minute),
     };
     section.finish();
     listen

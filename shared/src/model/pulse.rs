@@ -85,5 +85,8 @@ pub struct Told {
     pub due: Option<Timestamp>,
     /// It has succeeded since.
     pub is_past: bool,
+    /// It was told a second time, as critical.
+    pub is_raised: bool,
+    /// The last one that told it.
     pub alert_id: Option<i64>,
 }

@@ -22,6 +22,8 @@ pub struct Terms {
     pub grace: Duration,
     /// So long after its start a run must have ended.
     pub longest_run: Duration,
+    /// What is wrong for so long is told again, as critical.
+    pub critical_after: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,12 +206,14 @@ fn ended(pulse: &mut Pulse, is_last: bool, is_failed: bool, at: Timestamp) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     Begun(Trouble),
+    /// It goes on for long.
+    Lasts(Told),
     Over(Told),
 }
 
-/// One trouble is told once, whatever else becomes of it; and its end, which only a success is, or
-/// another schedule: a clock that goes back behind what was due makes nothing well.
-pub fn news(pulse: &Pulse, terms: &Terms, phase: Phase) -> Option<News> {
+/// One trouble is told once, or twice when it lasts, whatever else becomes of it; and its end, which only a
+/// success is, or another schedule: a clock that goes back behind what was due makes nothing well.
+pub fn news(pulse: &Pulse, terms: &Terms, phase: Phase, now: Timestamp) -> Option<News> {
     match (pulse.told, phase) {
         (None, Phase::Troubled(trouble)) => Some(News::Begun(trouble)),
         (Some(told), Phase::New | Phase::Up | Phase::Late | Phase::Running) => {
@@ -217,7 +221,13 @@ pub fn news(pulse: &Pulse, terms: &Terms, phase: Phase) -> Option<News> {
             let is_otherwise = !is_waited_for && told.due.is_some_and(|due| due != terms.due);
             (told.is_past && !pulse.is_failed || is_otherwise).then_some(News::Over(told))
         }
-        (Some(_), Phase::Troubled(_)) | (None, _) => None,
+        (Some(told), Phase::Troubled(_)) => {
+            let after = terms.critical_after.filter(|_| !told.is_raised);
+            after
+                .is_some_and(|after| now.since(told.at) >= after)
+                .then_some(News::Lasts(told))
+        }
+        (None, _) => None,
     }
 }
 
@@ -228,6 +238,7 @@ pub fn told(trouble: Trouble, terms: &Terms, at: Timestamp) -> Told {
         at,
         due: (trouble == Trouble::Missed).then_some(terms.due),
         is_past: false,
+        is_raised: false,
         alert_id: None,
     }
 }

@@ -23,10 +23,10 @@ pub fn get(db: &Db, name: &str) -> Result<Option<Pulse>, StoreError> {
 
 pub fn keep(db: &Db, name: &str, pulse: &Pulse) -> Result<(), StoreError> {
     const KEEP: &str = "\
-INSERT INTO beat(name,known_at,seen_at,failed_at,status,is_failed,started_at,note,waits_since,waited,looked_at,told,told_at,told_due,is_past,alert_id)
-VALUES(:name,:known,:seen,:failed,:status,:is_failed,:started,:note,:waits,:waited,:looked,:told,:told_at,:told_due,:is_past,:alert)
+INSERT INTO beat(name,known_at,seen_at,failed_at,status,is_failed,started_at,note,waits_since,waited,looked_at,told,told_at,told_due,is_past,is_raised,alert_id)
+VALUES(:name,:known,:seen,:failed,:status,:is_failed,:started,:note,:waits,:waited,:looked,:told,:told_at,:told_due,:is_past,:is_raised,:alert)
 ON CONFLICT(name) DO UPDATE SET known_at=:known,seen_at=:seen,failed_at=:failed,status=:status,is_failed=:is_failed,
-    started_at=:started,note=:note,waits_since=:waits,waited=:waited,looked_at=:looked,told=:told,told_at=:told_at,told_due=:told_due,is_past=:is_past,alert_id=:alert";
+    started_at=:started,note=:note,waits_since=:waits,waited=:waited,looked_at=:looked,told=:told,told_at=:told_at,told_due=:told_due,is_past=:is_past,is_raised=:is_raised,alert_id=:alert";
     let seconds = |time: Option<Timestamp>| time.map(Timestamp::unix_seconds);
     let told = pulse.told;
     db.prepare_cached(KEEP)?.execute(named_params! {
@@ -38,6 +38,7 @@ ON CONFLICT(name) DO UPDATE SET known_at=:known,seen_at=:seen,failed_at=:failed,
         ":told_at": seconds(told.map(|told| told.at)),
         ":told_due": seconds(told.and_then(|told| told.due)),
         ":is_past": told.is_some_and(|told| told.is_past),
+        ":is_raised": told.is_some_and(|told| told.is_raised),
         ":alert": told.and_then(|told| told.alert_id),
     })?;
     Ok(())
@@ -58,7 +59,11 @@ fn pulse(row: &Row<'_>) -> rusqlite::Result<Pulse> {
     let told: Option<String> = row.get("told")?;
     let trouble = told.and_then(|name| name.parse::<Trouble>().ok());
     let told_at = time("told_at")?.unwrap_or_default();
-    let (due, is_past) = (time("told_due")?, row.get("is_past")?);
+    let (due, is_past, is_raised) = (
+        time("told_due")?,
+        row.get("is_past")?,
+        row.get("is_raised")?,
+    );
     let alert_id = row.get("alert_id")?;
     Ok(Pulse {
         known_at: time("known_at")?.unwrap_or_default(),
@@ -76,6 +81,7 @@ fn pulse(row: &Row<'_>) -> rusqlite::Result<Pulse> {
             at: told_at,
             due,
             is_past,
+            is_raised,
             alert_id,
         }),
     })

@@ -218,10 +218,10 @@ SELECT last.is_end,last.state,last.alert_id,last.dedup_key,coalesce(last.severit
     }))
 }
 
-/// To whom an alert was owed; nobody when it was pruned since.
+/// To whom an alert was owed, and the milder one before it; nobody when they were pruned since.
 pub fn told_to(db: &Db, alert_id: Option<i64>) -> Result<Vec<Destination>, StoreError> {
     const TO: &str = "\
-SELECT channel,chat_id FROM outbox WHERE alert_id=:alert AND kind='alert' GROUP BY channel,chat_id ORDER BY min(id)";
+SELECT channel,chat_id FROM outbox WHERE alert_id IN(:alert,(SELECT raised_from FROM alert WHERE id=:alert)) AND kind='alert' GROUP BY channel,chat_id ORDER BY min(id)";
     let mut statement = db.prepare_cached(TO)?;
     let to = statement.query_map(named_params! {":alert": alert_id}, |row| {
         Ok(Destination {

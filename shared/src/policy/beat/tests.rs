@@ -38,6 +38,7 @@ impl Watch {
             due: comes_after(&self.pulse) + HOUR,
             grace: 10 * MINUTE,
             longest_run: 30 * MINUTE,
+            critical_after: None,
         }
     }
 
@@ -48,8 +49,8 @@ impl Watch {
         if self.seen.last().is_none_or(|last| !last.ends_with(&said)) {
             self.seen.push(format!("{minutes} {said}"));
         }
-        match news(&self.pulse, &self.terms(), phase) {
-            None => {}
+        match news(&self.pulse, &self.terms(), phase, self.now) {
+            None | Some(News::Lasts(_)) => {}
             Some(News::Begun(trouble)) => {
                 self.seen.push(format!("{minutes} TOLD {trouble}"));
                 self.pulse.told = Some(told(trouble, &self.terms(), self.now));
@@ -191,7 +192,7 @@ fn a_clock_that_goes_back_ends_no_trouble_and_another_schedule_does() {
     };
     let phase = phase(&watch.pulse, &weekly, watch.now);
     assert!(matches!(
-        news(&watch.pulse, &weekly, phase),
+        news(&watch.pulse, &weekly, phase, watch.now),
         Some(News::Over(_))
     ));
     assert_eq!(state(&watch.pulse, &watch.terms(), START), "missed");
