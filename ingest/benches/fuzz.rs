@@ -150,15 +150,10 @@ fn run(target: &Target, seed: u64, time: Duration) -> ExitCode {
     let (start, mut count, mut told) = (Instant::now(), 0_u64, Duration::ZERO);
     while start.elapsed() < time {
         let body = mutilated(target, &mut chance);
-        let began = Instant::now();
-        let outcome = std::panic::catch_unwind(|| (target.attack)(&body));
-        if outcome.is_err() || began.elapsed() > SLOW {
+        if let Some(what) = finding(target, &body) {
             let path = format!("fuzz-finding-{seed}-{count}");
             drop(std::fs::write(&path, &body));
-            println!(
-                "finding after {count} executions: {:?}, left in {path}",
-                began.elapsed()
-            );
+            println!("finding after {count} executions: {what}, left in {path}");
             return ExitCode::FAILURE;
         }
         count += 1;
@@ -170,6 +165,22 @@ fn run(target: &Target, seed: u64, time: Duration) -> ExitCode {
     }
     println!("{count} executions in {:.0?}, no finding", start.elapsed());
     ExitCode::SUCCESS
+}
+
+/// A panic, or what is slow each time: a machine that had other things to do is no finding.
+fn finding(target: &Target, body: &[u8]) -> Option<String> {
+    let mut took = Duration::MAX;
+    for _ in 0..3 {
+        let began = Instant::now();
+        if std::panic::catch_unwind(|| (target.attack)(body)).is_err() {
+            return Some("a panic".to_owned());
+        }
+        took = took.min(began.elapsed());
+        if took <= SLOW {
+            return None;
+        }
+    }
+    Some(format!("{took:?}, three times"))
 }
 
 fn parse(body: &[u8]) {

@@ -81,7 +81,7 @@ fn thousands_of_slow_connections_keep_nobody_out() {
     let stored = room.ask("SELECT count(*) FROM arrival");
     assert_eq!(stored, served.to_string());
     tell(&format!(
-        "connections: {} of {count} slow ones held open at once, {served} of {served} honest deliveries stored meanwhile",
+        "connections: {} of {count} slow ones opened and never ended, {served} of {served} honest deliveries stored meanwhile",
         slow.len()
     ));
 }
