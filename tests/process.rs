@@ -5,6 +5,8 @@
 mod beginning;
 #[path = "process/broadcast.rs"]
 mod broadcast;
+#[path = "process/crashes.rs"]
+mod crashes;
 #[path = "process/disk.rs"]
 mod disk;
 #[path = "process/faults.rs"]
@@ -31,6 +33,8 @@ mod revoked;
 mod second;
 #[path = "process/stop.rs"]
 mod stop;
+#[path = "process/town.rs"]
+mod town;
 
 use serde_json::Value;
 use watchalert_tests::programs::{Place, Program};

@@ -3,6 +3,7 @@
 use clap::Parser;
 use shared::Failure;
 use shared::platform::clock::Clock;
+use shared::platform::crash;
 use shared::platform::environment::Environment;
 use shared::platform::exit::Exit;
 use shared::platform::telemetry;
@@ -18,6 +19,7 @@ use watchalert_ingest::command::{self, World};
 fn main() -> ExitCode {
     let args = Args::parse();
     let environment = Environment::from_vars(std::env::vars_os());
+    crash::arm(environment.crash_at.as_deref());
     let terminal = io::stderr().is_terminal();
     // Before a terminal the bars speak; in the journal the log does.
     let otherwise = if terminal { "warn" } else { "info" };

@@ -14,6 +14,7 @@ use shared::model::{
     Blame, Delivery, Destination, Fault, Gatekeeper, Hold, Lease, Outcome, Priority, Receipt,
     Settlement, Timestamp,
 };
+use shared::platform::crash;
 use shared::policy::text::span;
 use shared::store::journal::Completion;
 use shared::store::outbox::{self, Settled, failover};
@@ -87,8 +88,10 @@ pub struct Landed {
 impl Runway {
     /// Sends and settles. `chance` is uniform in `[0, 1)`.
     pub async fn fly(self, lease: Arc<Lease<Delivery>>, chance: f64) -> Landed {
+        crash::point("call.before");
         let written = self.steady.moment();
         let Sent { outcome, renamed } = self.send(&lease).await;
+        crash::point("call.after");
         let trace = Trace {
             written,
             answered: self.steady.moment(),

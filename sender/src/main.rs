@@ -3,6 +3,7 @@
 use clap::Parser;
 use shared::Failure;
 use shared::platform::clock::Clock;
+use shared::platform::crash;
 use shared::platform::environment::Environment;
 use shared::platform::exit::Exit;
 use shared::platform::telemetry;
@@ -17,6 +18,7 @@ use watchalert_sender::command::{self, World};
 fn main() -> ExitCode {
     let args = Args::parse();
     let environment = Environment::from_vars(std::env::vars_os());
+    crash::arm(environment.crash_at.as_deref());
     telemetry::start(&environment, telemetry::filter(args.verbose, "info"));
     let world = World {
         environment,

@@ -19,14 +19,14 @@ const LIFE: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Feeds whose entries appear little by little.
-struct News {
+pub(super) struct News {
     server: FeedServer,
     feeds: usize,
     entries: usize,
 }
 
 impl News {
-    fn new(feeds: usize, entries: usize) -> Self {
+    pub(super) fn new(feeds: usize, entries: usize) -> Self {
         let news = Self {
             server: FeedServer::start(),
             feeds,
@@ -36,12 +36,12 @@ impl News {
         news
     }
 
-    fn total(&self) -> usize {
+    pub(super) fn total(&self) -> usize {
         self.feeds * self.entries
     }
 
     /// One entry that was there from the beginning, and the first `count` of the others.
-    fn show(&self, count: usize) {
+    pub(super) fn show(&self, count: usize) {
         for feed in 0..self.feeds {
             let mut items = item(&format!("old-{feed}"), "An old story");
             for entry in 0..count {
@@ -60,7 +60,7 @@ impl News {
         }
     }
 
-    fn config(&self) -> String {
+    pub(super) fn config(&self) -> String {
         let mut text = "default_channel = \"screen0\"\n[ingest]\nallow_private = true\n\
             [[rule]]\nname = \"urgent\"\nmatch = { title = \"^urgent\" }\nforce = \"critical\"\n"
             .to_owned();

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use shared::model::{Heard, Timestamp};
+use shared::platform::crash;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -103,8 +104,10 @@ impl Spool {
         let unfinished = self.folder.join(format!("{name}.{UNFINISHED}"));
         let whole = self.folder.join(format!("{name}.{}", kept.kind()));
         let written = write(&unfinished, &head, body)
+            .inspect(|()| crash::point("spool.written"))
             .and_then(|()| fs::rename(&unfinished, whole))
-            .and_then(|()| File::open(&self.folder)?.sync_all());
+            .and_then(|()| File::open(&self.folder)?.sync_all())
+            .inspect(|()| crash::point("spool.kept"));
         if written.is_err() {
             drop(fs::remove_file(&unfinished));
         }
@@ -175,6 +178,7 @@ impl Spool {
 
     /// It is in the database.
     pub fn taken(path: &Path) -> io::Result<()> {
+        crash::point("spool.taken");
         match fs::remove_file(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             removed => removed,

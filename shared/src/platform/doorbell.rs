@@ -1,6 +1,7 @@
 //! The doorbell: a datagram that tells the sender to look now. A hint, never the truth: a lost
 //! ring costs a second, not an alert.
 
+use super::crash;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -51,6 +52,7 @@ impl Drop for Doorbell {
 
 /// Rings, without waiting and without complaint: no sender, or one that is busy, is no fault.
 pub fn ring(path: &Path) {
+    crash::point("bell.before");
     let rung = net::UnixDatagram::unbound().and_then(|socket| {
         socket.set_nonblocking(true)?;
         socket.send_to(b"!", path)

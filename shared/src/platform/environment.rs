@@ -23,6 +23,8 @@ pub struct Environment {
     pub log: Option<String>,
     /// Whether [`MALLOC_THRESHOLD`] is set.
     pub malloc_threshold: bool,
+    /// `WATCHALERT_CRASH_AT`, of tests: see [`crash`](super::crash).
+    pub crash_at: Option<String>,
 }
 
 impl Environment {
@@ -35,6 +37,7 @@ impl Environment {
                 Some("NO_COLOR") => environment.no_color = true,
                 Some("JOURNAL_STREAM") => environment.journal = true,
                 Some(MALLOC_THRESHOLD) => environment.malloc_threshold = true,
+                Some("WATCHALERT_CRASH_AT") => environment.crash_at = value.into_string().ok(),
                 Some("RUST_LOG") => environment.log = value.into_string().ok(),
                 _ => {}
             }

@@ -1,6 +1,7 @@
 //! The edges of the machine: clock, exit codes, locks, doorbell, service manager, terminal.
 
 pub mod clock;
+pub mod crash;
 pub mod disk;
 pub mod doorbell;
 pub mod environment;

@@ -4,6 +4,7 @@
 use super::outbox::settle::arrived;
 use super::{Db, StoreError, beside};
 use crate::model::{Receipt, Timestamp};
+use crate::platform::crash;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -68,8 +69,11 @@ pub fn write(database: &Path, completions: &[Completion]) -> io::Result<()> {
             }
         }
     };
+    crash::point("journal.written");
     fs::rename(written, beside(database, SUFFIX))?;
-    sync_folder(database)
+    sync_folder(database)?;
+    crash::point("journal.kept");
+    Ok(())
 }
 
 fn write_new(path: &Path, lines: &[u8]) -> io::Result<()> {
@@ -125,6 +129,7 @@ pub fn read(database: &Path) -> io::Result<Vec<Completion>> {
 }
 
 pub fn remove(database: &Path) -> io::Result<()> {
+    crash::point("journal.replayed");
     match fs::remove_file(beside(database, SUFFIX)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

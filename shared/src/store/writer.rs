@@ -7,6 +7,7 @@
 use super::error::{Remedy, StoreError};
 use super::open::{self, BUSY_TRIES};
 use super::{Db, migrate};
+use crate::platform::crash;
 use crate::platform::lock::{LockFile, Turn};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -270,7 +271,9 @@ impl Desk {
                 Err(_) => self.db.execute_batch("ROLLBACK TO job; RELEASE job")?,
             }
         }
+        crash::point("commit.before");
         self.db.execute_batch("COMMIT")?;
+        crash::point("commit.after");
         Ok(())
     }
 }

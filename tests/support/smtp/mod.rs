@@ -57,6 +57,8 @@ pub enum Act {
     Close,
     /// Nothing, until it [recovers](Smtp::recover).
     Hang,
+    /// The same, and then this.
+    Late(String),
 }
 
 /// A mail that came in whole.

@@ -143,7 +143,7 @@ impl<'s> Session<'s> {
             is_encrypted: self.stream.is_encrypted,
             user: self.user.clone(),
             connection: self.connection,
-            is_taken: act.is_none(),
+            is_taken: matches!(act, None | Some(Act::Late(_))),
         });
         match act {
             Some(act) => self.act(act, line),
@@ -170,6 +170,10 @@ impl<'s> Session<'s> {
             Act::Hang => {
                 self.shared.hang();
                 Err(over())
+            }
+            Act::Late(text) => {
+                self.shared.hang();
+                self.say(&text)
             }
         }
     }
