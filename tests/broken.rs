@@ -9,7 +9,7 @@ use shared::model::{
 use shared::store::alarms;
 use shared::store::outbox::add::{self, Message};
 use shared::store::outbox::{self, Claim, Epoch, Fallback, Notice, failover, operator};
-use shared::store::posts::{self, Arrival, Post};
+use shared::store::posts::{self, Arrival, Post, Repeats};
 use shared::store::{Db, StoreError, silences, timeline};
 use std::sync::Arc;
 use std::time::Duration;
@@ -302,7 +302,7 @@ fn what_a_webhook_brings_is_there_whole_or_not_at_all() {
         name: "infra".to_owned(),
         delivery: Some("1".to_owned()),
         body: "hash".to_owned(),
-        repeats_within: MINUTE,
+        repeats: Repeats::Within(MINUTE),
         posts: (0..3).map(post).collect(),
     };
     broken.at_every_write("a delivery with three posts", |broken| {

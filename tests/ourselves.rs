@@ -6,7 +6,7 @@ mod ping;
 use shared::model::{Blame, Priority, Settlement, Timestamp};
 use shared::platform::lock::{Held, LockFile};
 use shared::store::beside;
-use shared::store::posts::{self, Arrival};
+use shared::store::posts::{self, Arrival, Repeats};
 use std::time::Duration;
 use watchalert_tests::desk::Desk;
 use watchalert_tests::feeds::Reply;
@@ -216,24 +216,31 @@ fn a_webhook_that_is_not_called_any_more_is_told_once_and_so_is_its_next_call() 
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(desk.path("hook"), private).expect("set");
     desk.configure(&[], "[[webhook]]\nname = \"infra\"\nkind = \"github\"\nsecret_file = \"hook\"\nquiet_after = \"3d\"");
+    let config = std::fs::read_to_string(desk.path("config.toml")).expect("read");
+    let rarely = config + "interval = \"3h\"\n";
+    std::fs::write(desk.path("config.toml"), rarely).expect("written");
     let day = 24 * HOUR;
     let pass = |desk: &mut Desk, days: u32| {
-        for _ in 0..days {
+        for _ in 0..days * 8 {
             desk.tick();
-            desk.world.advance(day);
+            desk.world.advance(day / 8);
         }
     };
     // It is expected from the first tick on.
     pass(&mut desk, 2);
     assert_eq!(desk.notices(), [""; 0]);
-    pass(&mut desk, 4);
+    // Nobody listened then.
+    desk.world.advance(20 * day);
+    pass(&mut desk, 1);
+    assert_eq!(desk.notices(), [""; 0]);
+    pass(&mut desk, 3);
     assert_eq!(desk.notices(), ["The webhook infra was not called for 3 d"]);
     let now = desk.world.clock.now();
     let call = Arrival {
         name: "infra".to_owned(),
         delivery: None,
         body: "b".to_owned(),
-        repeats_within: HOUR,
+        repeats: Repeats::Within(HOUR),
         posts: Vec::new(),
     };
     desk.world

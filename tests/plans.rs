@@ -14,7 +14,7 @@ use shared::store::items::Parsed;
 use shared::store::models::Name;
 use shared::store::outbox::operator::{Filter, Listed, Movable};
 use shared::store::outbox::{self, Claim, Notice, operator, prune, waiting};
-use shared::store::posts::{self, Arrival, Post};
+use shared::store::posts::{self, Arrival, Post, Repeats};
 use shared::store::stories::{self, Story};
 use shared::store::watch::Reading;
 use shared::store::{
@@ -212,7 +212,7 @@ fn the_tick(db: &Connection) -> Result<(), StoreError> {
         name: "infra".to_owned(),
         delivery: Some("1".to_owned()),
         body: "hash".to_owned(),
-        repeats_within: later.since(now),
+        repeats: Repeats::Within(later.since(now)),
         posts: vec![post("p1", false), post("p2", true)],
     };
     posts::receive(db, &arrival, now)?;

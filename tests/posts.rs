@@ -2,7 +2,7 @@
 
 use shared::config::{Config, Program, Surroundings};
 use shared::model::{Category, DedupKey, Entry, Rating, Severity};
-use shared::store::posts::{self, Arrival, Post, Received, Thread};
+use shared::store::posts::{self, Arrival, Post, Received, Repeats, Thread};
 use shared::store::{Db, items};
 use std::path::Path;
 use std::time::Duration;
@@ -72,7 +72,7 @@ fn arrival(delivery: &str, body: &str, posts: Vec<Post>) -> Arrival {
         name: "infra".to_owned(),
         delivery: Some(delivery.to_owned()).filter(|delivery| !delivery.is_empty()),
         body: body.to_owned(),
-        repeats_within: HOUR,
+        repeats: Repeats::Within(HOUR),
         posts,
     }
 }
@@ -130,6 +130,25 @@ fn a_delivery_is_taken_once_by_its_number_and_by_its_body() {
         world.ask("SELECT count(*)||' '||sum(items) FROM arrival"),
         "4 4"
     );
+    world.all_invariants_hold();
+}
+
+#[test]
+fn what_is_said_twice_with_something_else_between_is_said_twice() {
+    let world = World::new();
+    let minute = Duration::from_secs(60);
+    let said = |number: &str, body: &str| Arrival {
+        repeats: Repeats::InARow(minute),
+        ..arrival("", body, vec![post(number, Severity::Normal)])
+    };
+    let new = Received::Stored { new: 1, known: 0 };
+    assert_eq!(receive(&world, said("down", "firing")), new);
+    world.advance(Duration::from_secs(20));
+    let again = Received::Repeated(START);
+    assert_eq!(receive(&world, said("down, tried again", "firing")), again);
+    assert_eq!(receive(&world, said("up", "ok")), new);
+    world.advance(Duration::from_secs(20));
+    assert_eq!(receive(&world, said("down again", "firing")), new);
     world.all_invariants_hold();
 }
 

@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use shared::Failure;
+use shared::config::{Config, Program};
 use shared::platform::clock::Clock;
 use shared::platform::crash;
 use shared::platform::environment::Environment;
@@ -44,7 +45,17 @@ fn main() -> ExitCode {
             let mut out = io::stdout();
             let stopped = {
                 let _inside = runtime.enter();
-                stopped(matches!(args.command, Some(Command::Listen)))?
+                let path = world.environment.config_path(args.config.clone());
+                let credentials = world.environment.credentials.clone();
+                let is_good =
+                    move || match Config::load(&path, credentials.as_deref(), Program::Ingest) {
+                        Ok(_) => true,
+                        Err(failure) => {
+                            tracing::error!("nothing is reloaded: {failure}");
+                            false
+                        }
+                    };
+                stopped(matches!(args.command, Some(Command::Listen)), is_good)?
             };
             let ended = runtime.block_on(command::execute(args, world, stopped, &mut out));
             // A name that is being resolved, or a file on a dead disk, is not waited for.
@@ -59,8 +70,12 @@ fn main() -> ExitCode {
 }
 
 /// Resolves at SIGTERM, SIGINT or SIGHUP when the receiver runs; a tick is simply ended by them: what it
-/// has not committed it does again.
-fn stopped(receives: bool) -> Result<impl Future<Output = ()>, Failure> {
+/// has not committed it does again. A receiver ends at SIGHUP to be started with another configuration, when
+/// that `is_good`.
+fn stopped(
+    receives: bool,
+    is_good: impl Fn() -> bool,
+) -> Result<impl Future<Output = ()>, Failure> {
     let listen = |kind| {
         signal(kind).map_err(|error| Failure::Unexpected(format!("cannot hear signals: {error}")))
     };
@@ -78,10 +93,12 @@ fn stopped(receives: bool) -> Result<impl Future<Output = ()>, Failure> {
         let Some((mut terminate, mut interrupt, mut hangup)) = signals else {
             return std::future::pending().await;
         };
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            _ = hangup.recv() => {}
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => return,
+                _ = interrupt.recv() => return,
+                _ = hangup.recv() => if is_good() { return },
+            }
         }
     })
 }

@@ -65,6 +65,10 @@ pub(crate) fn closed(
         ),
         Hold::RateLimited | Hold::Down => return None,
     };
+    let told_on = match fault.hold? {
+        Hold::Stopped => channels.beyond(&to.channel),
+        _ => channels.notices(&to.channel),
+    };
     let day = day(since);
     let title = format!("Nothing gets through to {}: it is refused", one_line(&whom));
     let summary = format!(
@@ -75,7 +79,7 @@ pub(crate) fn closed(
     Some(Notice {
         event: "closed".to_owned(),
         about: format!("{about}.{day}"),
-        to: channels.notices(&to.channel)?.clone(),
+        to: told_on?.clone(),
         alert: Alert::about_ourselves(Severity::High, title, summary, reason, day),
     })
 }

@@ -1,13 +1,14 @@
 //! The watch over ourselves: alerts that wait too long, ticks that do not come. Told once each on a
 //! channel that works, as far as there is one, and so is their end.
 
+use crate::channel::Channels;
 use crate::flight::Runway;
 use crate::policy::share::Share;
-use shared::model::{Alert, Destination, Severity, Timestamp};
+use shared::model::{Alert, Destination, Gatekeeper, Severity, Timestamp};
 use shared::policy::text::{one_line, span};
 use shared::store::alarms::{self, Turn};
 use shared::store::outbox::Notice;
-use shared::store::{Db, StoreError, heartbeats, mebibytes, room};
+use shared::store::{Db, StoreError, gate, heartbeats, mebibytes, room};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
@@ -114,7 +115,7 @@ async fn note(
     let turned = runway
         .store
         .write(move |db: &Db| {
-            let elsewhere = |failed: &str| channels.notices(failed).cloned();
+            let elsewhere = |failed: &str| open(db, &channels, failed, now);
             alarms::note(db, &name, holds, |turn| notice(turn, &elsewhere), now)
         })
         .await?;
@@ -124,6 +125,16 @@ async fn note(
         None => {}
     }
     Ok(())
+}
+
+/// Where it can be told at once; else where it waits.
+fn open(db: &Db, channels: &Channels, failed: &str, now: Timestamp) -> Option<Destination> {
+    let is_open = |to: &&Destination| {
+        let closed = gate::is_closed(db, &channels.keys(to), now);
+        !closed.unwrap_or(false)
+    };
+    let found = channels.elsewhere(failed).find(is_open);
+    found.or_else(|| channels.notices(failed)).cloned()
 }
 
 fn late_notice(

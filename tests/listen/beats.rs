@@ -62,3 +62,47 @@ fn a_call_while_the_database_is_held_is_kept_with_its_time() {
     );
     room.end();
 }
+
+#[test]
+fn what_waits_in_a_file_is_not_overtaken_and_changes_nothing_that_came_after_it() {
+    let mut room = Room::with(BEATS);
+    let db = stranger(&room.database());
+    db.execute_batch("BEGIN IMMEDIATE").expect("held");
+    assert_eq!(call(&room, "GET", "/heartbeat/backup", "").0, 202);
+    let came = stored_at(&room);
+    db.execute_batch("COMMIT").expect("let go");
+    // Behind it, or after it: either way this one is the last word.
+    let failed = call(&room, "POST", "/heartbeat/backup/fail", "").0;
+    assert!(matches!(failed, 200 | 202), "{failed}");
+    until("both are taken in", || {
+        room.spooled() == 0
+            && room.ask("SELECT failed_at IS NOT NULL FROM beat WHERE name='backup'") == "1"
+    });
+    let state = "SELECT is_failed||' '||(failed_at>seen_at)||' '||printf('%.3f',seen_at) FROM beat WHERE name='backup'";
+    assert_eq!(room.ask(state), format!("1 1 {came}"));
+    assert_eq!(room.ask("SELECT count(*) FROM alert"), "1");
+    room.end();
+}
+
+/// When the only call in the spool came, in Unix seconds, as its name says.
+fn stored_at(room: &Room) -> String {
+    let folder = room.dir.path().join("state.db.spool");
+    let mut files = std::fs::read_dir(folder).expect("a spool");
+    let name = files.next().expect("a file").expect("a file").file_name();
+    let millis: u64 = name.to_string_lossy()[..15].parse().expect("its time");
+    format!("{}.{:03}", millis / 1_000, millis % 1_000)
+}
+
+#[test]
+fn a_call_that_comes_without_end_is_refused_after_sixty_in_a_minute() {
+    let mut room = Room::with(BEATS);
+    let answers: Vec<u16> = (0..80)
+        .map(|_| call(&room, "GET", "/heartbeat/backup", "").0)
+        .collect();
+    let (taken, refused) = answers.split_at(60);
+    assert!(taken.iter().all(|status| *status == 200), "{answers:?}");
+    // One or two may have come back meanwhile.
+    let refused = refused.iter().filter(|status| **status == 429);
+    assert!(refused.count() >= 15, "{answers:?}");
+    room.end();
+}

@@ -165,10 +165,31 @@ fn large_bodies_that_wait_for_their_rest_keep_no_small_one_out() {
         .collect();
     assert_eq!(room.post("an honest one"), 200);
     assert_eq!(room.post(&"another, ".repeat(2_000)), 200);
+    // Larger than what takes no room: one of them gives way.
+    assert_eq!(room.post(&"the third, ".repeat(6_000)), 200);
     for stream in waiting {
         let answer = rest(stream);
         assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     }
+}
+
+#[test]
+fn large_honest_bodies_at_once_wait_for_each_other() {
+    let room = Room::new();
+    let posted: Vec<u16> = std::thread::scope(|scope| {
+        let room = &room;
+        let posts: Vec<_> = (0..5)
+            .map(|number| {
+                let letters = "x".repeat(9 * 1024 * 1024);
+                scope.spawn(move || room.post(&format!("{number} {letters}")))
+            })
+            .collect();
+        posts
+            .into_iter()
+            .map(|post| post.join().expect("an answer"))
+            .collect()
+    });
+    assert_eq!(posted, [200; 5]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What is answered with 2xx is kept and told once, while the database is held, and after a restart.
 
-use super::{Room, SECRET};
+use super::{Room, SECRET, TOKEN};
 use std::time::Duration;
-use watchalert_tests::posting::github;
+use watchalert_tests::posting::{github, post};
 use watchalert_tests::programs::{pause, until};
 use watchalert_tests::world::stranger;
 
@@ -121,5 +121,36 @@ fn what_was_spooled_is_taken_in_by_the_next_receiver_and_by_a_tick() {
     let (status, text) =
         github(room.address, "infra", SECRET, "ping", "d1", body).expect("an answer");
     assert_eq!((status, text.starts_with("a duplicate of")), (200, true));
+    room.end();
+}
+
+#[test]
+fn an_end_does_not_overtake_its_beginning_that_waits_in_a_file() {
+    let mut room = Room::new();
+    let alert = |status: &str| {
+        format!(
+            r#"{{"status":"{status}","alerts":[{{"status":"{status}","labels":{{"alertname":"DiskFull","severity":"critical"}},
+            "annotations":{{"summary":"db-1 is full"}},"startsAt":"2026-11-30T08:00:00Z","fingerprint":"f1"}}]}}"#
+        )
+    };
+    let authorization = format!("Bearer {TOKEN}");
+    let tell = |room: &Room, status: &str| {
+        let headers = [("Authorization", authorization.as_str())];
+        let body = alert(status);
+        let posted = post(room.address, "/hook/alerts", &headers, body.as_bytes());
+        posted.expect("an answer").0
+    };
+    let db = stranger(&room.database());
+    db.execute_batch("BEGIN IMMEDIATE").expect("held");
+    assert_eq!(tell(&room, "firing"), 202);
+    db.execute_batch("COMMIT").expect("let go");
+    assert!(matches!(tell(&room, "resolved"), 200 | 202));
+    let titles = "SELECT group_concat(payload->>'title','; ') FROM (SELECT payload FROM outbox WHERE kind='alert' ORDER BY id)";
+    until("both are told", || room.ask(titles).contains("; "));
+    let told = room.ask(titles);
+    assert!(
+        told.matches("db-1 is full").count() == 2 || told.matches("DiskFull").count() == 2,
+        "{told}"
+    );
     room.end();
 }

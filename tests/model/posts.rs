@@ -5,7 +5,7 @@ use shared::model::{
     Category, DedupKey, Destination, Entry, Judge, Priority, Rating, Severity, Verdict,
 };
 use shared::store::items;
-use shared::store::posts::{self, Arrival, Post, Received, Thread};
+use shared::store::posts::{self, Arrival, Post, Received, Repeats, Thread};
 use std::time::Duration;
 use watchalert_tests::world::{alert, owed};
 
@@ -167,7 +167,7 @@ fn arrival(known: &Known) -> Arrival {
         name: "model".to_owned(),
         delivery: Some(format!("{thread} {is_end} {number}")),
         body: title,
-        repeats_within: Duration::from_secs(3_600),
+        repeats: Repeats::Within(Duration::from_secs(3_600)),
         posts: vec![post],
     }
 }

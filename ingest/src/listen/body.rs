@@ -13,7 +13,7 @@ use serde_json::Value;
 use shared::config::{Webhook, WebhookKind};
 use shared::model::{Category, DedupKey, Entry, Rating, Severity, Timestamp};
 use shared::policy::text::{one_line, shorten};
-use shared::store::posts::Post;
+use shared::store::posts::{Post, Repeats};
 use std::time::Duration;
 use url::form_urlencoded;
 
@@ -76,17 +76,17 @@ impl Told {
 }
 
 /// As long as deliveries are remembered: the body holds a time or an id that no later happening has.
-pub const UNIQUE: Duration = Duration::from_hours(30 * 24);
+pub const UNIQUE: Repeats = Repeats::Within(Duration::from_hours(30 * 24));
 /// The same may be said again, and is news then; a second try of the same follows at once.
-pub const AGAIN: Duration = Duration::from_mins(1);
+pub const AGAIN: Repeats = Repeats::InARow(Duration::from_mins(1));
 
 /// What a body says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read {
     /// Nothing of a ping; at most a hundred.
     pub posts: Vec<Post>,
-    /// So near in time the same body is the same delivery: [`UNIQUE`] or [`AGAIN`].
-    pub repeats_within: Duration,
+    /// When the same body is the same delivery: [`UNIQUE`] or [`AGAIN`].
+    pub repeats: Repeats,
 }
 
 /// Reads a body.
@@ -97,10 +97,10 @@ pub fn read(webhook: &Webhook, request: &Request<'_>) -> Result<Read, BodyError>
     let value = json(request)?;
     let body = Payload(&value);
     let event = request.event.unwrap_or("unknown");
-    let (posts, repeats_within): (Vec<Post>, Duration) = match webhook.kind {
+    let (posts, repeats): (Vec<Post>, Repeats) = match webhook.kind {
         WebhookKind::Github => {
-            let (told, repeats_within) = github::read(webhook, event, body, request.now);
-            (told.map(Told::post).into_iter().collect(), repeats_within)
+            let (told, repeats) = github::read(webhook, event, body, request.now);
+            (told.map(Told::post).into_iter().collect(), repeats)
         }
         WebhookKind::Sentry => (vec![sentry::read(event, body).post()], UNIQUE),
         WebhookKind::Alertmanager => {
@@ -112,10 +112,7 @@ pub fn read(webhook: &Webhook, request: &Request<'_>) -> Result<Read, BodyError>
             (found.map(post).collect(), AGAIN)
         }
     };
-    Ok(Read {
-        posts,
-        repeats_within,
-    })
+    Ok(Read { posts, repeats })
 }
 
 /// What nobody has rated is judged as a feed's item is.

@@ -3,7 +3,7 @@
 use super::beat::{self, Doors};
 use super::body::{self, BodyError, Read};
 use super::pace::{self, Pacer};
-use super::seats::Seat;
+use super::seats::{Seat, Seats};
 use super::signature::{self, Offered};
 use super::spool::{Kept, Spool, Spooled};
 use crate::panics::caught;
@@ -14,21 +14,24 @@ use sha2::{Digest, Sha256};
 use shared::config::{Config, Problem, Webhook, WebhookKind};
 use shared::model::{Category, DedupKey, Entry, Rating, Severity, Timestamp};
 use shared::platform::clock::Clock;
-use shared::platform::doorbell;
 use shared::store::posts::{self, Arrival, Post, Received};
-use shared::store::{Remedy, Store, beside, outbox, room};
+use shared::store::{Remedy, Store, room};
+use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// A body may take so long to come; GitHub waits for ten seconds in all (docs.github.com, "Handling
 /// failed webhook deliveries").
 const BODY_TIME: Duration = Duration::from_secs(8);
-/// Of bodies in memory at the same time, but for the beginning of each.
-pub(super) const ROOM_KIB: u32 = 32 * 1024;
+/// Of bodies in memory at the same time, until they are kept, but for the beginning of each.
+const ROOM_KIB: u32 = 32 * 1024;
 /// So much of a body takes no room: most are smaller, and wait for no large one. The seats bound them.
 const BEGINNING: usize = 32 * 1024;
+/// A body that is not whole after so long gives its room to one that waits: 25 MiB take 2 s at 100 Mbit/s.
+const ROOM_PATIENCE: Duration = Duration::from_secs(2);
 /// The database is given so long before the spool takes a delivery: senders wait for a second, or less.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// After it was in vain the database is not asked for so long.
@@ -56,9 +59,9 @@ pub(super) struct Receiver {
     /// Once it could be opened: before that, all goes to the spool.
     pub(super) store: OnceLock<Arc<Store>>,
     pub(super) clock: Clock,
-    pub(super) spool: Spool,
-    /// In KiB; what is being read takes of it as it comes, beyond its beginning.
-    pub(super) room: Semaphore,
+    pub(super) spool: Arc<Spool>,
+    /// In KiB; a body takes as much as it has, once it is more than a beginning.
+    room: Arc<Seats>,
     /// Of the heartbeats.
     doors: Doors,
     pub(super) pacer: Pacer,
@@ -74,12 +77,12 @@ impl Receiver {
     pub(super) fn new(config: Config, clock: Clock) -> Result<Self, Problem> {
         Ok(Self {
             doors: Doors::open(&config)?,
-            spool: Spool::beside(&config.state_path),
+            spool: Arc::new(Spool::beside(&config.state_path)),
             pacer: Pacer::new(&config, Instant::now()),
             config,
             store: OnceLock::new(),
             clock,
-            room: Semaphore::new(ROOM_KIB as usize),
+            room: Seats::new(ROOM_KIB as usize, ROOM_PATIENCE),
             arrived: Notify::new(),
             held_until: Mutex::new(None),
         })
@@ -97,18 +100,15 @@ impl Receiver {
         let webhook = webhooks.find(|webhook| webhook.name == name);
         let webhook = webhook.ok_or_else(|| answer(StatusCode::NOT_FOUND, "no such webhook"))?;
         require_type(headers)?;
-        self.require_size(headers)?;
-        let body = self.verified(webhook, headers, body).await?;
+        let length = self.length(headers)?;
+        let (body, _room) = self.verified(webhook, headers, body, length).await?;
         seat.is_served();
         let now = self.clock.now();
         if !self.pacer.takes(name, Instant::now()) {
-            self.tell_of_too_many(webhook, now).await;
-            let why = "more than listen.per_minute";
-            return Err(answer(StatusCode::TOO_MANY_REQUESTS, why));
+            return Err(self.refuse(name));
         }
         let spooled = spooled(webhook, headers, body, now);
-        let arrival = arrival(webhook, &spooled)
-            .map_err(|error| answer(StatusCode::BAD_REQUEST, error.to_string()))?;
+        let (arrival, spooled) = parsed(webhook, spooled).await?;
         // Feeds are read again when there is room; a delivery may come once. So it has the last of it.
         if let Err(error) = room::require(&self.config.state_path, self.config.min_free / 4) {
             tracing::error!(webhook = name, "a delivery is refused: {error}");
@@ -117,44 +117,32 @@ impl Receiver {
         Ok(self.keep(arrival, spooled).await)
     }
 
-    /// Once an hour a notice, once a minute a line of the log.
-    async fn tell_of_too_many(&self, webhook: &Webhook, now: Timestamp) {
-        let Some(untold) = self.pacer.tells_too_many(&webhook.name, Instant::now()) else {
-            return;
-        };
-        tracing::error!(
-            webhook = webhook.name,
-            untold,
-            "deliveries are refused: more than listen.per_minute"
-        );
-        let notice = pace::notice(webhook, &self.config, now);
-        let (Some(store), Some(notice)) = (self.store.get(), notice) else {
-            return;
-        };
-        let notify = store.write(move |db| outbox::notify(db, &notice, now).map(drop));
-        match timeout(PATIENCE, notify).await {
-            Ok(Ok(())) => doorbell::ring(&beside(store.path(), ".bell")),
-            Ok(Err(error)) => tracing::warn!("that cannot be told: {error}"),
-            Err(_elapsed) => tracing::warn!("that cannot be told: the database is held"),
+    /// A delivery or a call that comes too fast: once a minute a line of the log, and `behind` tells it.
+    fn refuse(&self, name: &str) -> Answer {
+        if let Some(untold) = self.pacer.tells_too_many(name, Instant::now()) {
+            tracing::error!(name, untold, "refused: more in a minute than it takes");
         }
+        answer(StatusCode::TOO_MANY_REQUESTS, "too many in a minute")
     }
 
-    fn require_size(&self, headers: &HeaderMap) -> Result<(), Answer> {
+    /// How long the body says it is, when that is not too long.
+    fn length(&self, headers: &HeaderMap) -> Result<Option<u64>, Answer> {
         let length = text(headers, header::CONTENT_LENGTH.as_str());
         let length: Option<u64> = length.and_then(|length| length.parse().ok());
         if length.is_some_and(|length| length > self.config.listen.max_body) {
             return Err(too_large());
         }
-        Ok(())
+        Ok(length)
     }
 
-    /// The body, when it is what its sender signed.
+    /// The body and its room, when it is what its sender signed.
     async fn verified(
         &self,
         webhook: &Webhook,
         headers: &HeaderMap,
         body: Body,
-    ) -> Result<Vec<u8>, Answer> {
+        length: Option<u64>,
+    ) -> Result<(Vec<u8>, Option<Seat>), Answer> {
         let secret = webhook.secret.resolve().map_err(|problem| {
             tracing::error!(
                 webhook = webhook.name,
@@ -182,48 +170,66 @@ impl Receiver {
             authorization: text(headers, header::AUTHORIZATION.as_str()),
         };
         let proof = signature::offered(webhook.kind, &secret, &offered).ok_or_else(refused)?;
-        let body = self.read(body).await?;
+        let (body, room) = self.read(body, length).await?;
         if !signature::is_whole(&proof, &secret, &body) {
             return Err(refused());
         }
-        Ok(body)
+        Ok((body, room))
     }
 
-    /// Within its time and its size, and within the room that all bodies have together.
-    async fn read(&self, mut body: Body) -> Result<Vec<u8>, Answer> {
+    /// Within its time and its size, and within the room that all bodies have together, which it gives back
+    /// when the seat is dropped.
+    async fn read(
+        &self,
+        mut body: Body,
+        length: Option<u64>,
+    ) -> Result<(Vec<u8>, Option<Seat>), Answer> {
         let end = Instant::now() + BODY_TIME;
         let slow = |_| answer(StatusCode::REQUEST_TIMEOUT, "the body came too slowly");
         let most = usize::try_from(self.config.listen.max_body).unwrap_or(usize::MAX);
-        let (mut read, mut rooms, mut taken) = (Vec::new(), Vec::new(), 0);
-        while let Some(frame) = timeout_at(end, body.frame()).await.map_err(slow)? {
+        let (mut read, mut room) = (Vec::new(), None);
+        loop {
+            let frame = timeout_at(end, body.frame());
+            let frame = match &room {
+                None => frame.await,
+                Some(room) => tokio::select! {
+                    frame = frame => frame,
+                    () = Seat::ousted(room) => return Err(too_slow_for_others()),
+                },
+            };
+            let Some(frame) = frame.map_err(slow)? else {
+                break;
+            };
             let broken = |error| {
                 tracing::debug!("a body broke off: {error}");
                 answer(StatusCode::BAD_REQUEST, "the body broke off")
             };
-            let frame = frame.map_err(broken)?;
-            let Ok(data) = frame.into_data() else {
+            let Ok(data) = frame.map_err(broken)?.into_data() else {
                 continue;
             };
             if read.len() + data.len() > most {
                 return Err(too_large());
             }
             read.extend_from_slice(&data);
-            let kib = read.len().saturating_sub(BEGINNING).div_ceil(1024);
-            let owed = u32::try_from(kib).unwrap_or(ROOM_KIB).saturating_sub(taken);
-            if owed > 0 {
-                let room = timeout_at(end, self.room.acquire_many(owed));
-                rooms.extend(room.await.map_err(slow)?.ok());
-                taken += owed;
+            if room.is_none() && read.len() > BEGINNING {
+                // All of it at once: two that each have a part would wait for each other.
+                let whole = length.map_or(self.config.listen.max_body, |length| length);
+                let kib = u32::try_from(whole.div_ceil(1024)).unwrap_or(ROOM_KIB);
+                let taken = timeout_at(end, self.room.take(kib.min(ROOM_KIB)));
+                room = taken.await.map_err(slow)?.ok();
             }
         }
-        Ok(read)
+        if let Some(room) = &room {
+            room.is_served();
+        }
+        Ok((read, room))
     }
 
     /// In the database, or, when that does not take it in time, in the spool.
     async fn keep(&self, arrival: Arrival, spooled: Spooled) -> Answer {
-        let store = self.store.get().filter(|_| !self.is_held());
-        let Some(store) = store else {
-            return self.keep_for_later(&Kept::Post(spooled), "it is held");
+        let Some(store) = self.open_store() else {
+            let why = "it is held, or others wait";
+            return self.keep_for_later(Kept::Post(spooled), why).await;
         };
         let now = spooled.received();
         let write = store.write(move |db| posts::receive(db, &arrival, now));
@@ -244,7 +250,7 @@ impl Receiver {
             Err(_elapsed) => "it did not answer in time".to_owned(),
         };
         self.is_held_now();
-        self.keep_for_later(&Kept::Post(spooled), &why)
+        self.keep_for_later(Kept::Post(spooled), &why).await
     }
 
     /// A call of a heartbeat; `None` when it is none.
@@ -253,9 +259,13 @@ impl Receiver {
         let now = self.clock.now();
         let heard = self.doors.hear(target, &note, now)?;
         seat.is_served();
-        let store = self.store.get().filter(|_| !self.is_held());
-        let Some(store) = store else {
-            return Some(self.keep_for_later(&Kept::Beat(heard), "it is held"));
+        let name = pace::of_beat(&heard.name);
+        if !self.pacer.takes(&name, Instant::now()) {
+            return Some(self.refuse(&name));
+        }
+        let Some(store) = self.open_store() else {
+            let why = "it is held, or others wait";
+            return Some(self.keep_for_later(Kept::Beat(heard), why).await);
         };
         let kept = beat::receive(store, &self.config, heard.clone(), now);
         let why = match timeout(PATIENCE, kept).await {
@@ -264,7 +274,14 @@ impl Receiver {
             Err(_elapsed) => "it did not answer in time".to_owned(),
         };
         self.is_held_now();
-        Some(self.keep_for_later(&Kept::Beat(heard), &why))
+        Some(self.keep_for_later(Kept::Beat(heard), &why).await)
+    }
+
+    /// `None`: it is not open, or did not answer a moment ago, or what comes now would overtake what waits
+    /// in the spool: an end must not come before its beginning.
+    fn open_store(&self) -> Option<&Arc<Store>> {
+        let store = self.store.get();
+        store.filter(|_| !self.is_held() && !self.spool.has_waiting())
     }
 
     fn is_held_now(&self) {
@@ -283,8 +300,10 @@ impl Receiver {
         held_until.is_some_and(|until| Instant::now() < until)
     }
 
-    fn keep_for_later(&self, kept: &Kept, why: &str) -> Answer {
-        match self.spool.keep(kept) {
+    async fn keep_for_later(&self, kept: Kept, why: &str) -> Answer {
+        let spool = Arc::clone(&self.spool);
+        let keeping = spawn_blocking(move || spool.keep(&kept)).await;
+        match keeping.unwrap_or_else(|panic| Err(io::Error::other(panic))) {
             Ok(()) => {
                 tracing::debug!("spooled, for the database takes nothing: {why}");
                 answer(StatusCode::ACCEPTED, "accepted")
@@ -332,6 +351,11 @@ fn told(received: Received) -> Answer {
     }
 }
 
+fn too_slow_for_others() -> Answer {
+    let why = "the body came too slowly while others waited; try again";
+    answer(StatusCode::REQUEST_TIMEOUT, why)
+}
+
 fn too_large() -> Answer {
     answer(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large")
 }
@@ -373,6 +397,23 @@ fn spooled(webhook: &Webhook, headers: &HeaderMap, body: Vec<u8>, now: Timestamp
     }
 }
 
+/// What the body says; a large one keeps nobody else waiting meanwhile.
+async fn parsed(webhook: &Webhook, spooled: Spooled) -> Result<(Arrival, Spooled), Answer> {
+    let (webhook, is_large) = (webhook.clone(), spooled.body.len() > BEGINNING);
+    let parse = move || (arrival(&webhook, &spooled), spooled);
+    let (arrival, spooled) = if is_large {
+        spawn_blocking(parse)
+            .await
+            .map_err(|_cut_off| answer(StatusCode::SERVICE_UNAVAILABLE, "it ends; try again"))?
+    } else {
+        parse()
+    };
+    match arrival {
+        Ok(arrival) => Ok((arrival, spooled)),
+        Err(error) => Err(answer(StatusCode::BAD_REQUEST, error.to_string())),
+    }
+}
+
 /// What the body says. One that a bug of ours cannot read is told as what it is: it came.
 pub(super) fn arrival(webhook: &Webhook, spooled: &Spooled) -> Result<Arrival, BodyError> {
     let request = body::Request {
@@ -386,14 +427,14 @@ pub(super) fn arrival(webhook: &Webhook, spooled: &Spooled) -> Result<Arrival, B
         Ok(read) => read?,
         Err(words) => Read {
             posts: vec![unread(webhook, spooled, &hash, &words)],
-            repeats_within: body::UNIQUE,
+            repeats: body::UNIQUE,
         },
     };
     Ok(Arrival {
         name: webhook.name.clone(),
         delivery: spooled.delivery.clone(),
         body: hash,
-        repeats_within: read.repeats_within,
+        repeats: read.repeats,
         posts: read.posts,
     })
 }

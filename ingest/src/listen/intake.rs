@@ -44,7 +44,7 @@ pub(crate) async fn take_in(
                 continue;
             }
         };
-        match store_kept(config, store, kept).await {
+        match store_kept(config, store, kept, now).await {
             Ok(()) => {
                 // What stays is taken in again, and known then.
                 if let Err(error) = Spool::taken(&path) {
@@ -89,7 +89,12 @@ impl From<StoreError> for Obstacle {
     }
 }
 
-async fn store_kept(config: &Config, store: &Store, kept: Kept) -> Result<(), Obstacle> {
+async fn store_kept(
+    config: &Config,
+    store: &Store,
+    kept: Kept,
+    now: Timestamp,
+) -> Result<(), Obstacle> {
     match owed(config, kept).map_err(Obstacle::File)? {
         Owed::Post(arrival, at) => {
             store
@@ -97,8 +102,7 @@ async fn store_kept(config: &Config, store: &Store, kept: Kept) -> Result<(), Ob
                 .await?;
         }
         Owed::Beat(heard) => {
-            let at = heard.at;
-            beat::receive(store, config, heard, at).await?;
+            beat::receive(store, config, heard, now).await?;
         }
     }
     Ok(())

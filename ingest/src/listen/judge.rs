@@ -6,7 +6,7 @@ use crate::classify::facts::Facts;
 use crate::enqueue;
 use shared::config::Config;
 use shared::model::Timestamp;
-use shared::platform::doorbell;
+use shared::platform::{doorbell, systemd};
 use shared::store::items;
 use shared::store::{Remedy, Store, StoreError, beside};
 use std::fs;
@@ -14,7 +14,8 @@ use std::fs;
 /// Read at once.
 const BATCH: u32 = 32;
 
-/// Judges what is pending of all webhooks, in its order.
+/// Judges what is pending of all webhooks, in its order. Whether some of it waits for a model, and so for
+/// a tick.
 ///
 /// # Errors
 /// The database's: the next delivery, or the next tick, tries again.
@@ -22,7 +23,7 @@ pub(super) async fn judge(
     config: &Config,
     store: &Store,
     now: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let facts = Facts::of(config);
     let (mut after, mut is_left, mut is_told) = (0, false, false);
     loop {
@@ -32,6 +33,8 @@ pub(super) async fn judge(
         let Some(last) = batch.last() else { break };
         after = last.id;
         for pending in batch.into_iter().filter(items::Pending::is_posted) {
+            // Thousands of them take longer than systemd waits to hear of us.
+            systemd::alive();
             let about = facts.about(&pending);
             let ruling = classify::rule(&pending.entry, &about, &config.rules);
             if ruling.open.is_some() && config.classify.asks_about(about.cloud) {
@@ -55,14 +58,11 @@ pub(super) async fn judge(
     if is_told {
         doorbell::ring(&beside(store.path(), ".bell"));
     }
-    if is_left {
-        ask_for_a_tick(store);
-    }
-    Ok(())
+    Ok(is_left)
 }
 
 /// systemd watches this file and starts a tick (watchalert-ingest.path).
-fn ask_for_a_tick(store: &Store) {
+pub(super) fn ask_for_a_tick(store: &Store) {
     if let Err(error) = fs::write(beside(store.path(), ".tick-wanted"), "") {
         tracing::debug!(%error, "no tick can be asked for: the timer's comes");
     }

@@ -2,9 +2,11 @@
 //!
 //! `server` holds the connections, as many as there are `seats`; `hook` is one delivery from its first byte
 //! to its answer, `signature` says whose it is, `pace` whether they are too many, `body` what it says; `spool`
-//! keeps it when the database cannot, `intake` brings it back, and `judge` sees to what came of it.
+//! keeps it when the database cannot. `behind` the answers, `intake` brings that back, and `judge` sees to
+//! what came of it all.
 
 pub mod beat;
+mod behind;
 pub mod body;
 mod hook;
 mod intake;

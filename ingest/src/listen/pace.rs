@@ -2,7 +2,7 @@
 //! often anybody can make us write a line of the log.
 
 use crate::enqueue::notices;
-use shared::config::{Config, Webhook};
+use shared::config::Config;
 use shared::model::{Alert, Severity, Timestamp};
 use shared::store::outbox::Notice;
 use std::collections::BTreeMap;
@@ -12,7 +12,10 @@ use tokio::time::Instant;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Each webhook's.
+/// Calls of one heartbeat in a minute: jobs call once or twice, and whoever knows a name can call.
+const BEATS: u32 = 60;
+
+/// Each webhook's, by its name, and each heartbeat's, by `heartbeat/` and its name.
 pub(super) struct Pacer {
     of: Mutex<BTreeMap<String, Count>>,
 }
@@ -21,28 +24,34 @@ struct Count {
     pace: Pace,
     refused: Seldom,
     too_many: Seldom,
+    owes_notice: bool,
 }
 
 impl Pacer {
     pub(super) fn new(config: &Config, now: Instant) -> Self {
         let per_minute = u32::try_from(config.listen.per_minute).unwrap_or(u32::MAX);
-        let count = |webhook: &Webhook| {
+        let count = |name: String, per_minute| {
             let count = Count {
                 pace: Pace::new(per_minute, now),
                 refused: Seldom::default(),
                 too_many: Seldom::default(),
+                owes_notice: false,
             };
-            (webhook.name.clone(), count)
+            (name, count)
         };
+        let webhooks = config.webhooks.iter();
+        let webhooks = webhooks.map(|webhook| count(webhook.name.clone(), per_minute));
+        let beats = config.beats.iter();
+        let beats = beats.map(|beat| count(of_beat(&beat.name), BEATS));
         Self {
-            of: Mutex::new(config.webhooks.iter().map(count).collect()),
+            of: Mutex::new(webhooks.chain(beats).collect()),
         }
     }
 
-    /// Whether one more of what is proven to be `webhook`'s may come now.
-    pub(super) fn takes(&self, webhook: &str, now: Instant) -> bool {
+    /// Whether one more of what is proven to be its may come now.
+    pub(super) fn takes(&self, name: &str, now: Instant) -> bool {
         let mut of = self.lock();
-        of.get_mut(webhook).is_none_or(|of| of.pace.take(now))
+        of.get_mut(name).is_none_or(|of| of.pace.take(now))
     }
 
     /// How many refusals without proof are not told yet, when this one is told.
@@ -51,10 +60,25 @@ impl Pacer {
         of.get_mut(webhook)?.refused.tell(now)
     }
 
-    /// The same of those that came too fast.
-    pub(super) fn tells_too_many(&self, webhook: &str, now: Instant) -> Option<u64> {
+    /// The same of those that came too fast; and a notice is owed.
+    pub(super) fn tells_too_many(&self, name: &str, now: Instant) -> Option<u64> {
         let mut of = self.lock();
-        of.get_mut(webhook)?.too_many.tell(now)
+        let count = of.get_mut(name)?;
+        count.owes_notice = true;
+        count.too_many.tell(now)
+    }
+
+    /// Of whom it must be told.
+    pub(super) fn owes_notice(&self) -> Vec<String> {
+        let of = self.lock();
+        let owing = of.iter().filter(|(_, count)| count.owes_notice);
+        owing.map(|(name, _)| name.clone()).collect()
+    }
+
+    pub(super) fn has_told(&self, name: &str) {
+        if let Some(count) = self.lock().get_mut(name) {
+            count.owes_notice = false;
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Count>> {
@@ -62,9 +86,16 @@ impl Pacer {
     }
 }
 
-/// What is told, once an hour.
-pub(super) fn notice(webhook: &Webhook, config: &Config, now: Timestamp) -> Option<Notice> {
-    let (name, most) = (&webhook.name, config.listen.per_minute);
+pub(super) fn of_beat(name: &str) -> String {
+    format!("heartbeat/{name}")
+}
+
+/// What is told of a webhook, once an hour; of a heartbeat the log tells it.
+pub(super) fn notice(name: &str, config: &Config, now: Timestamp) -> Option<Notice> {
+    let most = config.listen.per_minute;
+    if !config.webhooks.iter().any(|webhook| webhook.name == name) {
+        return None;
+    }
     let hour = now.unix_millis() / 3_600_000;
     let alert = Alert::about_ourselves(
         Severity::High,

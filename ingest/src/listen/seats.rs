@@ -1,12 +1,21 @@
-//! The seats: so many connections at a time. When all are taken, the one that has gone longest without
+//! What is scarce and shared: connections, and room for bodies. When none is left, the one that has gone longest without
 //! saying all of what it wants gives up its own: clients that are slow on purpose keep nobody out.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep};
+
+/// Who must go is gone by then, or another must.
+const GOING: Duration = Duration::from_millis(50);
+/// Nobody may be sent away: it is looked again then.
+const AGAIN: Duration = Duration::from_secs(1);
 
 pub(super) struct Seats {
     free: Arc<Semaphore>,
+    /// Nobody is sent away who has not had so long.
+    patience: Duration,
     waiting: Mutex<Waiting>,
     /// One more waits for its request.
     changed: Notify,
@@ -16,10 +25,10 @@ pub(super) struct Seats {
 struct Waiting {
     next: u64,
     /// Those whose request is not complete, by when they began to wait.
-    since: BTreeMap<u64, Arc<Notify>>,
+    since: BTreeMap<u64, (Instant, Arc<Notify>)>,
 }
 
-/// One connection's, until it is dropped.
+/// One holder's, until it is dropped.
 pub(super) struct Seat {
     seats: Arc<Seats>,
     /// Its place among those that wait; `None` while it is served.
@@ -29,24 +38,27 @@ pub(super) struct Seat {
 }
 
 impl Seats {
-    pub(super) fn new(count: usize) -> Arc<Self> {
+    pub(super) fn new(count: usize, patience: Duration) -> Arc<Self> {
         Arc::new(Self {
             free: Arc::new(Semaphore::new(count)),
+            patience,
             waiting: Mutex::default(),
             changed: Notify::new(),
         })
     }
 
-    /// A seat, its holder's request not complete.
-    pub(super) async fn take(self: &Arc<Self>) -> std::io::Result<Seat> {
+    /// So many seats for one, whose request is not complete.
+    pub(super) async fn take(self: &Arc<Self>, count: u32) -> std::io::Result<Seat> {
         let permit = loop {
-            if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
+            if let Ok(permit) = Arc::clone(&self.free).try_acquire_many_owned(count) {
                 break permit;
             }
-            let ousted = self.oust();
+            let wait = self.oust(self.patience);
             tokio::select! {
-                permit = Arc::clone(&self.free).acquire_owned() => break permit.map_err(std::io::Error::other)?,
-                () = self.changed.notified(), if !ousted => {}
+                permit = Arc::clone(&self.free).acquire_many_owned(count) => break permit.map_err(std::io::Error::other)?,
+                // One at a time is sent away: only where nobody was, whoever waits next is looked at.
+                () = self.changed.notified(), if wait == AGAIN => {}
+                () = sleep(wait) => {}
             }
         };
         let seat = Seat {
@@ -59,18 +71,23 @@ impl Seats {
         Ok(seat)
     }
 
-    /// Whether there was anybody to give up a seat.
-    fn oust(&self) -> bool {
-        let first = self.waiting().since.pop_first();
-        let Some((_, ousted)) = first else {
-            return false;
+    /// Sends away the one that has waited longest, when that is longer than `patience`. When to look again.
+    pub(super) fn oust(&self, patience: Duration) -> Duration {
+        let mut waiting = self.waiting();
+        let Some(first) = waiting.since.first_entry() else {
+            return AGAIN;
         };
-        tracing::debug!("all seats are taken: one whose request did not come is given to another");
+        let left = patience.saturating_sub(first.get().0.elapsed());
+        if left > Duration::ZERO {
+            return left;
+        }
+        let (_, ousted) = first.remove();
+        tracing::debug!("nothing is left: what was waited for longest is given up");
         ousted.notify_one();
-        true
+        GOING
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -85,13 +102,14 @@ impl Seat {
         let mut waiting = self.seats.waiting();
         let number = waiting.next;
         waiting.next += 1;
-        waiting.since.insert(number, Arc::clone(&self.ousted));
+        let since = (Instant::now(), Arc::clone(&self.ousted));
+        waiting.since.insert(number, since);
         *place = Some(number);
         drop(waiting);
         self.seats.changed.notify_one();
     }
 
-    /// Its request is complete and right: it is not ousted before its answer.
+    /// Its request is complete and right: it is not sent away before its answer.
     pub(super) fn is_served(&self) {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(number) = place.take() {
@@ -117,7 +135,7 @@ mod tests {
     use std::time::Duration;
     use tokio::time::timeout;
 
-    const MOMENT: Duration = Duration::from_secs(1);
+    const MOMENT: Duration = Duration::from_millis(1);
 
     async fn is_ousted(seat: &Seat) -> bool {
         timeout(MOMENT, seat.ousted()).await.is_ok()
@@ -125,13 +143,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_one_that_waits_longest_gives_up_its_seat() {
-        let seats = Seats::new(2);
-        let first = seats.take().await.expect("a seat");
-        let second = seats.take().await.expect("a seat");
+        let seats = Seats::new(2, Duration::ZERO);
+        let first = seats.take(1).await.expect("a seat");
+        let second = seats.take(1).await.expect("a seat");
         // A second request of the first: the other one waits longer now.
         first.is_served();
         first.waits();
-        let third = seats.take();
+        let third = seats.take(1);
         tokio::pin!(third);
         assert!(timeout(MOMENT, &mut third).await.is_err());
         assert!(is_ousted(&second).await && !is_ousted(&first).await);
@@ -140,11 +158,26 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn nobody_is_sent_away_before_its_time_and_then_as_many_as_it_takes() {
+        let seats = Seats::new(10, Duration::from_secs(2));
+        let small = seats.take(4).await.expect("seats");
+        let large = seats.take(6).await.expect("seats");
+        let next = seats.take(9);
+        tokio::pin!(next);
+        assert!(timeout(Duration::from_secs(1), &mut next).await.is_err());
+        assert!(!is_ousted(&small).await && !is_ousted(&large).await);
+        assert!(timeout(Duration::from_secs(2), &mut next).await.is_err());
+        assert!(is_ousted(&small).await && is_ousted(&large).await);
+        drop((small, large));
+        drop(next.await.expect("the seats that were given up"));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn who_is_served_is_not_ousted_but_may_be_afterwards() {
-        let seats = Seats::new(1);
-        let only = seats.take().await.expect("a seat");
+        let seats = Seats::new(1, Duration::ZERO);
+        let only = seats.take(1).await.expect("a seat");
         only.is_served();
-        let next = seats.take();
+        let next = seats.take(1);
         tokio::pin!(next);
         assert!(timeout(MOMENT, &mut next).await.is_err());
         assert!(!is_ousted(&only).await);

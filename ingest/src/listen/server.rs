@@ -1,8 +1,7 @@
 //! The connections: bounded in number, in the time that their headers take, and in their size.
 
+use super::behind::behind;
 use super::hook::{Answer, Receiver};
-use super::intake::take_in;
-use super::judge::judge;
 use super::seats::{Seat, Seats};
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -35,8 +34,6 @@ const HEADER_BYTES: usize = 16 * 1024;
 const HEADERS: usize = 64;
 /// What is being received may end, within so long.
 const ENDING: Duration = Duration::from_secs(10);
-/// The spool is looked into this often.
-const SPOOL_EACH: Duration = Duration::from_secs(1);
 
 /// What a receiver needs from outside.
 pub struct Scene {
@@ -57,7 +54,7 @@ pub async fn run(scene: Scene, stop: impl Future<Output = ()>) -> Result<(), Fai
     let receiver = Receiver::new(scene.config, scene.clock);
     let receiver = receiver.map_err(|problem| Failure::Unexpected(problem.to_string()))?;
     let receiver = Arc::new(receiver);
-    if let Err(error) = receiver.spool.clear() {
+    if let Err(error) = receiver.spool.clear().and_then(|()| receiver.spool.count()) {
         tracing::warn!(%error, "what an earlier receiver left half written stays in the spool");
     }
     // A database that is held, or on a full disk, comes later: who posts now is heard all the same.
@@ -75,7 +72,7 @@ pub async fn run(scene: Scene, stop: impl Future<Output = ()>) -> Result<(), Fai
     let router = router(Arc::clone(&receiver));
     let behind = tokio::spawn(behind(Arc::clone(&receiver)));
     let mut open = JoinSet::new();
-    let seats = Seats::new(connections);
+    let seats = Seats::new(connections, Duration::ZERO);
     tokio::pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -87,9 +84,10 @@ pub async fn run(scene: Scene, stop: impl Future<Output = ()>) -> Result<(), Fai
             Ok((stream, seat)) => {
                 open.spawn(serve(stream, seat, router.clone(), ended.clone()));
             }
-            // No descriptor is left, perhaps: those that are open end.
+            // No descriptor is left, perhaps: one that is slow gives up its own.
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
+                seats.oust(Duration::ZERO);
                 sleep(Duration::from_millis(100)).await;
             }
         }
@@ -106,7 +104,7 @@ pub async fn run(scene: Scene, stop: impl Future<Output = ()>) -> Result<(), Fai
 }
 
 /// The database, unless it is open already.
-async fn open(receiver: &Receiver) -> Result<Arc<Store>, StoreError> {
+pub(super) async fn open(receiver: &Receiver) -> Result<Arc<Store>, StoreError> {
     if let Some(store) = receiver.store.get() {
         return Ok(Arc::clone(store));
     }
@@ -144,7 +142,7 @@ fn listener(scene: &Scene) -> Result<TcpListener, Failure> {
 
 async fn accept(listener: &TcpListener, seats: &Arc<Seats>) -> std::io::Result<(TcpStream, Seat)> {
     let (stream, _peer) = listener.accept().await?;
-    Ok((stream, seats.take().await?))
+    Ok((stream, seats.take(1).await?))
 }
 
 async fn serve(stream: TcpStream, seat: Seat, router: Router, mut ended: watch::Receiver<bool>) {
@@ -244,38 +242,5 @@ impl IntoResponse for Answer {
             );
         }
         response
-    }
-}
-
-/// Judges what came, takes in what the spool holds, and says that we are alive.
-async fn behind(receiver: Arc<Receiver>) {
-    // What an earlier process has stored and not judged, too.
-    let (mut told, mut is_new) = (false, true);
-    loop {
-        tokio::select! {
-            () = receiver.arrived.notified() => is_new = true,
-            () = sleep(SPOOL_EACH) => {}
-        }
-        systemd::alive();
-        let done = async {
-            let store = open(&receiver).await?;
-            let taken = take_in(&receiver.config, &store, receiver.clock.now()).await?;
-            if is_new || taken > 0 {
-                judge(&receiver.config, &store, receiver.clock.now()).await?;
-            }
-            Ok::<(), StoreError>(())
-        };
-        match done.await {
-            Ok(()) => (told, is_new) = (false, false),
-            Err(error) => {
-                is_new = true;
-                if !told && error.remedy() == Remedy::Wait {
-                    tracing::warn!("what came waits: {error}");
-                } else if !told {
-                    tracing::error!("what came waits: {error}");
-                }
-                told = true;
-            }
-        }
     }
 }

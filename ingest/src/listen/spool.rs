@@ -8,11 +8,14 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Files, and bytes, that are kept at most: a day of a busy installation.
+/// Files, and bytes, that wait at most: a day of a busy installation.
 const MOST_FILES: usize = 10_000;
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
+/// Calls of heartbeats among them: whoever knows a name can call, and must not fill it.
+const MOST_BEATS: usize = 2_000;
 /// Set aside: it cannot be taken in, and a person should look.
 const BAD: &str = "bad";
 /// It is being written, or was when its writer ended.
@@ -78,6 +81,17 @@ pub struct Spool {
     folder: PathBuf,
     /// Within one process no two files have the same name.
     next: AtomicU64,
+    waits: Mutex<Waits>,
+    /// Whether anything waits, for who cannot wait for a disk.
+    has_waiting: AtomicBool,
+}
+
+/// What waits in the folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Waits {
+    files: usize,
+    beats: usize,
+    bytes: u64,
 }
 
 impl Spool {
@@ -85,7 +99,37 @@ impl Spool {
         Self {
             folder: shared::store::beside(database, ".spool"),
             next: AtomicU64::new(0),
+            waits: Mutex::default(),
+            has_waiting: AtomicBool::new(false),
         }
+    }
+
+    /// Whether what comes now would overtake what waits. As of the last [count](Self::count), and what was
+    /// kept since.
+    pub fn has_waiting(&self) -> bool {
+        self.has_waiting.load(Ordering::Acquire)
+    }
+
+    /// Counts what waits; others take it in, too.
+    ///
+    /// # Errors
+    /// The folder's.
+    pub fn count(&self) -> io::Result<usize> {
+        let mut waits = self.lock();
+        let mut found = Waits::default();
+        for path in self.waiting()? {
+            found.files += 1;
+            found.beats += usize::from(is_beat(&path));
+            // One that is gone by now waits no more.
+            found.bytes += path.metadata().map_or(0, |file| file.len());
+        }
+        *waits = found;
+        self.has_waiting.store(found.files > 0, Ordering::Release);
+        Ok(found.files)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waits> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Once this returns, it is on the disk.
@@ -98,7 +142,9 @@ impl Spool {
             .mode(0o700)
             .create(&self.folder)?;
         let (head, body) = kept.parts()?;
-        self.require_room(head.len() + body.len())?;
+        let mut waits = self.lock();
+        let after = waits.with(kept, head.len() + 1 + body.len());
+        after.require_room()?;
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let name = format!("{:015}-{}-{number:06}", kept.at(), std::process::id());
         let unfinished = self.folder.join(format!("{name}.{UNFINISHED}"));
@@ -110,6 +156,9 @@ impl Spool {
             .inspect(|()| crash::point("spool.kept"));
         if written.is_err() {
             drop(fs::remove_file(&unfinished));
+        } else {
+            *waits = after;
+            self.has_waiting.store(true, Ordering::Release);
         }
         written
     }
@@ -120,19 +169,6 @@ impl Spool {
             if path.extension().is_some_and(|end| end == UNFINISHED) {
                 fs::remove_file(path)?;
             }
-        }
-        Ok(())
-    }
-
-    fn require_room(&self, bytes: usize) -> io::Result<()> {
-        let (mut files, mut total) = (0, bytes as u64);
-        for entry in fs::read_dir(&self.folder)? {
-            files += 1;
-            total += entry?.metadata().map_or(0, |found| found.len());
-        }
-        if files >= MOST_FILES || total > MOST_BYTES {
-            let full = "the spool is full: the database has taken nothing for too long";
-            return Err(io::Error::new(ErrorKind::StorageFull, full));
         }
         Ok(())
     }
@@ -149,10 +185,7 @@ impl Spool {
     /// The files that wait, the oldest first.
     pub fn waiting(&self) -> io::Result<Vec<PathBuf>> {
         let mut paths = self.files()?;
-        paths.retain(|path| {
-            path.extension()
-                .is_some_and(|end| end == "post" || end == "beat")
-        });
+        paths.retain(|path| is_beat(path) || path.extension().is_some_and(|end| end == "post"));
         paths.sort_unstable();
         Ok(paths)
     }
@@ -163,7 +196,7 @@ impl Spool {
         let broken = || io::Error::new(ErrorKind::InvalidData, "it is no spooled delivery");
         let end = memchr::memchr(b'\n', &bytes).ok_or_else(broken)?;
         let (head, body) = bytes.split_at_checked(end + 1).ok_or_else(broken)?;
-        let kept = if path.extension().is_some_and(|end| end == "beat") {
+        let kept = if is_beat(path) {
             serde_json::from_slice(head).map(Kept::Beat)
         } else {
             serde_json::from_slice(head).map(|spooled| {
@@ -189,6 +222,28 @@ impl Spool {
     pub fn set_aside(path: &Path) -> io::Result<()> {
         fs::rename(path, path.with_extension(BAD))
     }
+}
+
+impl Waits {
+    fn with(self, kept: &Kept, bytes: usize) -> Self {
+        Self {
+            files: self.files + 1,
+            beats: self.beats + usize::from(matches!(kept, Kept::Beat(_))),
+            bytes: self.bytes + bytes as u64,
+        }
+    }
+
+    fn require_room(self) -> io::Result<()> {
+        if self.files > MOST_FILES || self.beats > MOST_BEATS || self.bytes > MOST_BYTES {
+            let full = "the spool is full: the database has taken nothing for too long";
+            return Err(io::Error::new(ErrorKind::StorageFull, full));
+        }
+        Ok(())
+    }
+}
+
+fn is_beat(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "beat")
 }
 
 fn write(path: &Path, head: &str, body: &[u8]) -> io::Result<()> {
@@ -237,9 +292,39 @@ mod tests {
             spooled(3, bodies[0]),
         ];
         assert_eq!(read, expected);
+        assert!(spool.has_waiting());
         Spool::taken(&waiting[0]).unwrap();
         Spool::set_aside(&waiting[1]).unwrap();
         assert_eq!(spool.waiting().unwrap(), waiting[2..]);
+        assert_eq!(spool.count().unwrap(), 1);
+        Spool::taken(&waiting[2]).unwrap();
+        assert!(spool.has_waiting(), "as of the last count");
+        assert_eq!(spool.count().unwrap(), 0);
+        assert!(!spool.has_waiting());
+    }
+
+    #[test]
+    fn calls_that_anybody_can_make_leave_room_for_deliveries() {
+        let beat = Kept::Beat(Heard {
+            name: "backup".to_owned(),
+            signal: shared::model::Signal::Success,
+            note: None,
+            at: Timestamp::from_unix_millis(1),
+        });
+        let mut waits = Waits::default();
+        while waits.with(&beat, 100).require_room().is_ok() {
+            waits = waits.with(&beat, 100);
+        }
+        assert_eq!((waits.files, waits.beats), (2_000, 2_000));
+        let post = spooled(1, b"");
+        assert!(waits.with(&post, 1_000).require_room().is_ok());
+        let all = Waits {
+            files: 10_000,
+            ..waits
+        };
+        assert!(all.with(&post, 1_000).require_room().is_err());
+        let large = usize::try_from(MOST_BYTES).unwrap();
+        assert!(waits.with(&post, large).require_room().is_err());
     }
 
     #[test]

@@ -161,7 +161,26 @@ impl Channels {
 
     /// Where the death of a delivery is told: on another channel. `None`: there is no other.
     pub fn notices(&self, failed: &str) -> Option<&Destination> {
-        self.destinations.iter().find(|to| to.channel != failed)
+        self.elsewhere(failed).next()
+    }
+
+    /// On which channels something about `failed` can be told: first those that do not share its bot.
+    pub fn elsewhere(&self, failed: &str) -> impl Iterator<Item = &Destination> {
+        let others = self
+            .destinations
+            .iter()
+            .filter(move |to| to.channel != failed);
+        let sharing = self.sharing(failed);
+        let (beside, beyond): (Vec<_>, Vec<_>) =
+            others.partition(|to| sharing.contains(&to.channel));
+        beyond.into_iter().chain(beside)
+    }
+
+    /// Where it is told that the whole bot of `failed` gets nothing through.
+    pub fn beyond(&self, failed: &str) -> Option<&Destination> {
+        let sharing = self.sharing(failed);
+        self.elsewhere(failed)
+            .find(|to| !sharing.contains(&to.channel))
     }
 
     /// Under which name the bot's gates are kept: channels of one bot share them.

@@ -15,6 +15,16 @@ const REMEMBERED: Duration = Duration::from_hours(30 * 24);
 /// That one transaction forgets.
 const AT_ONCE: i64 = 100;
 
+/// When a body that has come before is a delivery that has come before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeats {
+    /// So near in time.
+    Within(Duration),
+    /// The same, and nothing else of its webhook came in between: a thing that is up and down again says
+    /// the same twice.
+    InARow(Duration),
+}
+
 /// One delivery to a webhook, verified and read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
@@ -24,8 +34,8 @@ pub struct Arrival {
     pub delivery: Option<String>,
     /// A hash of the body.
     pub body: String,
-    /// So near in time the same body is the same delivery, whatever its number: that is not signed.
-    pub repeats_within: Duration,
+    /// When the same body is the same delivery, whatever its number: that is not signed.
+    pub repeats: Repeats,
     /// At most a hundred; a transaction is short.
     pub posts: Vec<Post>,
 }
@@ -98,6 +108,16 @@ INSERT INTO feed(url,title,seeded_at,seed_told_at) VALUES(:url,:name,:now,:now) 
     Ok(())
 }
 
+/// So long nobody could have heard a webhook: its silence is counted without that.
+pub fn excuse(db: &Db, feed_id: i64, away: Duration, now: Timestamp) -> Result<(), StoreError> {
+    const EXCUSE: &str = "\
+UPDATE feed SET seeded_at=min(max(seeded_at,coalesce(succeeded_at,0))+:away,:now) WHERE id=:id AND quiet_told_at IS NULL";
+    db.prepare_cached(EXCUSE)?.execute(named_params! {
+        ":away": away.as_secs_f64(), ":now": now.unix_seconds(), ":id": feed_id,
+    })?;
+    Ok(())
+}
+
 /// When the same delivery came first.
 fn arrived(
     db: &Db,
@@ -107,7 +127,9 @@ fn arrived(
 ) -> Result<Option<Timestamp>, StoreError> {
     const NUMBERED: &str = "SELECT at FROM arrival WHERE feed_id=:feed AND delivery=:delivery";
     const SAME_BODY: &str = "\
-SELECT at FROM arrival WHERE feed_id=:feed AND body=:body AND at BETWEEN :since AND :until ORDER BY at LIMIT 1";
+SELECT at FROM arrival WHERE feed_id=:feed AND body=:body AND at BETWEEN :since AND :until
+   AND NOT(:in_a_row AND EXISTS(SELECT 1 FROM arrival AS later WHERE later.feed_id=:feed AND later.id>arrival.id AND later.body<>:body))
+ ORDER BY at LIMIT 1";
     let numbered: Option<f64> = db
         .prepare_cached(NUMBERED)?
         .query_row(
@@ -116,14 +138,18 @@ SELECT at FROM arrival WHERE feed_id=:feed AND body=:body AND at BETWEEN :since 
         )
         .optional()?;
     // Both ways: what was spooled is taken in after what came later.
-    let since = now.minus(arrival.repeats_within).unix_seconds();
-    let until = (now + arrival.repeats_within).unix_seconds();
+    let (within, in_a_row) = match arrival.repeats {
+        Repeats::Within(time) => (time, false),
+        Repeats::InARow(time) => (time, true),
+    };
+    let since = now.minus(within).unix_seconds();
+    let until = (now + within).unix_seconds();
     let at = match numbered {
         Some(at) => Some(at),
         None => db
             .prepare_cached(SAME_BODY)?
             .query_row(
-                named_params! {":feed": feed_id, ":body": arrival.body, ":since": since, ":until": until},
+                named_params! {":feed": feed_id, ":body": arrival.body, ":since": since, ":until": until, ":in_a_row": in_a_row},
                 |row| row.get(0),
             )
             .optional()?,

@@ -13,7 +13,7 @@ use super::payload::Payload;
 use super::{AGAIN, Told, UNIQUE};
 use shared::config::Webhook;
 use shared::model::{Category, Severity, Timestamp};
-use std::time::Duration;
+use shared::store::posts::Repeats;
 
 /// One delivery: an event, and what happened in it.
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ pub(super) fn read(
     event: &str,
     body: Payload<'_>,
     now: Timestamp,
-) -> (Option<Told>, Duration) {
+) -> (Option<Told>, Repeats) {
     if event == "ping" {
         return (None, UNIQUE);
     }
@@ -115,7 +115,7 @@ pub(super) fn read(
         .or_else(|| code::told(&event))
         .or_else(|| talk::told(&event));
     // Who is let in, put out and let in again is told three times, although the bodies may be the same.
-    let (mut told, repeats_within) = match told {
+    let (mut told, repeats) = match told {
         Some(told) => (told, UNIQUE),
         None => (people::told(&event).unwrap_or_else(|| other(&event)), AGAIN),
     };
@@ -127,7 +127,7 @@ pub(super) fn read(
     {
         told.severity = Severity::Ignore;
     }
-    (Some(told), repeats_within)
+    (Some(told), repeats)
 }
 
 /// What the user says of it: of the event and action together before the event alone.
