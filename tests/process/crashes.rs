@@ -7,7 +7,8 @@ use super::town::Town;
 use super::{ask, verified};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use watchalert_tests::programs::{BOUND, Place, Program, Running, long, tell, until};
+use watchalert_tests::programs::{BOUND, Place, Program, Running, long, until};
+use watchalert_tests::proof::Proof;
 use watchalert_tests::smtp::{Act, At};
 use watchalert_tests::world::stranger;
 
@@ -70,10 +71,16 @@ fn sender(point: &str) {
         "{marked} marks arrived, {counted} counted"
     );
     verified(&town.place);
-    tell(&format!(
-        "crashes: {point}, sender: {crashes} crashes, {} alerts to mail and by failover to ntfy; 0 lost, {again} came again, {marked} marked",
-        town.alerts
-    ));
+    Proof {
+        what: &format!("a sender, ended at {point}"),
+        how: format!("{crashes} crashes"),
+        accepted: 2 * town.alerts,
+        delivered: 2 * town.alerts,
+        repeats: again,
+        cause: "taken by the other side, and ended before the commit",
+        ..Proof::default()
+    }
+    .tell();
 }
 
 #[test]
@@ -116,9 +123,14 @@ fn a_tick_that_ends_anywhere_loses_no_entry_and_tells_none_twice() {
         let owed = ask(&place, "SELECT count(*) FROM outbox WHERE kind='alert'");
         assert_eq!(owed, told, "{point}");
         verified(&place);
-        tell(&format!(
-            "crashes: {point}, tick: {crashes} crashes, {told} entries, each told once"
-        ));
+        Proof {
+            what: &format!("a tick, ended at {point}"),
+            how: format!("{crashes} crashes"),
+            accepted: 3 * shown,
+            delivered: told.parse().expect("a number"),
+            ..Proof::default()
+        }
+        .tell();
     }
 }
 
@@ -162,10 +174,23 @@ fn receiver(point: &str, is_held: bool) {
         stopped(running)
     });
     all_are_told(&scene, &answered);
-    tell(&format!(
-        "crashes: {point}, receiver: {crashes} crashes, {posted} posts, {} answered: each told once",
-        answered.len()
-    ));
+    proof_of_the_receiver(
+        &format!("the receiver, ended at {point}"),
+        crashes,
+        &answered,
+    );
+}
+
+/// Each that was answered is told, once.
+fn proof_of_the_receiver(what: &str, crashes: usize, answered: &BTreeSet<usize>) {
+    Proof {
+        what,
+        how: format!("{crashes} crashes"),
+        accepted: answered.len(),
+        delivered: answered.len(),
+        ..Proof::default()
+    }
+    .tell();
 }
 
 fn is_alive(running: &Running) -> bool {
@@ -217,10 +242,7 @@ fn a_receiver_that_ends_after_it_has_taken_in_what_was_spooled_tells_it_once() {
         stopped(running)
     });
     all_are_told(&scene, &answered);
-    tell(&format!(
-        "crashes: spool.taken, receiver: {crashes} crashes, {posted} posts, {} answered: each told once",
-        answered.len()
-    ));
+    proof_of_the_receiver("the receiver, ended at spool.taken", crashes, &answered);
 }
 
 #[test]
@@ -262,7 +284,14 @@ fn journal(point: &str, copies: usize) {
     assert!(!drain(&town, ""));
     assert_eq!(town.mail.mails().len(), copies, "{point}");
     verified(&town.place);
-    tell(&format!(
-        "crashes: {point}, sender: {copies} copies of one mail"
-    ));
+    Proof {
+        what: &format!("a sender that cannot commit, ended at {point}"),
+        how: "1 crash".to_owned(),
+        accepted: 1,
+        delivered: 1,
+        repeats: copies - 1,
+        cause: "the journal was not whole",
+        ..Proof::default()
+    }
+    .tell();
 }

@@ -10,6 +10,7 @@ use watchalert_tests::feeds::{FeedServer, Reply};
 use watchalert_tests::programs::{
     BOUND, Place, Program, long, now, pause, seed, tell, until, within,
 };
+use watchalert_tests::proof::Proof;
 use watchalert_tests::world::stranger;
 
 /// Destinations, so that several deliveries are in flight at a kill.
@@ -253,7 +254,7 @@ fn account(place: &Place, news: &News) -> i64 {
 
 #[test]
 fn kills_of_both_programs_lose_nothing_and_every_repeat_is_marked_and_explained() {
-    let (feeds, entries, kills) = if long() { (40, 50, 50) } else { (20, 20, 10) };
+    let (feeds, entries, kills) = if long() { (40, 100, 500) } else { (20, 20, 10) };
     let seed = seed("kills");
     let start = now();
     let news = News::new(feeds, entries);
@@ -282,6 +283,27 @@ fn kills_of_both_programs_lose_nothing_and_every_repeat_is_marked_and_explained(
         "{marked} marks printed, {repeats} counted"
     );
     assert!(interrupted > 0, "no kill met a delivery in flight");
+    for (what, kills) in [
+        ("a tick, killed", ticks.hits),
+        ("a sender, killed", senders.hits),
+    ] {
+        let is_sender = what.contains("sender");
+        Proof {
+            what,
+            how: format!("{kills} kill -9"),
+            seed: Some(seed),
+            accepted: news.total(),
+            delivered: news.total(),
+            repeats: if is_sender {
+                usize::try_from(marked).unwrap_or(usize::MAX)
+            } else {
+                0
+            },
+            cause: "printed, and killed before the commit",
+            ..Proof::default()
+        }
+        .tell();
+    }
     tell(&format!(
         "kills: {} alerts; ticks: {} kills ({} after their first request) in {} starts; senders: {} kills ({} after their first alert), {interrupted} attempts interrupted; {repeats} marked repeats, {marked} of them printed; 0 lost; {:.1} s",
         news.total(),

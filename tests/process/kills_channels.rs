@@ -6,6 +6,7 @@ use super::{ask, verified};
 use std::time::Duration;
 use watchalert_tests::ntfy;
 use watchalert_tests::programs::{BOUND, long, now, pause, seed, tell, within};
+use watchalert_tests::proof::Proof;
 use watchalert_tests::smtp::{Act, At};
 
 /// No run may take longer.
@@ -51,6 +52,17 @@ fn kills_amid_digests_failovers_ntfy_and_mail_lose_nothing_and_every_repeat_is_m
         "{marked} marks arrived, {counted} counted"
     );
     let interrupted = count("SELECT count(*) FROM attempt WHERE outcome='interrupted'");
+    Proof {
+        what: "a sender of digests, failovers, ntfy and mail, killed",
+        how: format!("{kills} kill -9"),
+        seed: Some(seed),
+        accepted: 2 * town.alerts,
+        delivered: 2 * town.alerts,
+        repeats: again,
+        cause: "taken by the other side, and killed before the commit",
+        ..Proof::default()
+    }
+    .tell();
     tell(&format!(
         "kills-channels: seed {seed}, {} alerts to mail and by failover to ntfy, {kills} kill -9, {interrupted} attempts interrupted; 0 lost, {folded} in digests, {again} came again, {marked} marked messages of {counted} counted; {:.0} s",
         town.alerts,

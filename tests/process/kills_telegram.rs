@@ -13,6 +13,7 @@ use std::time::Duration;
 use watchalert_tests::programs::{
     BOUND, Place, Program, Running, long, now, pause, seed, tell, within,
 };
+use watchalert_tests::proof::Proof;
 use watchalert_tests::storm::{self, Account};
 use watchalert_tests::telegram::{Flooded, Limits, Options, Telegram};
 use watchalert_tests::world::{owed, runtime, stranger, to};
@@ -170,6 +171,21 @@ fn a_minute_of_every_fault_and_50_kills_lose_none_of_200_and_every_repeat_is_mar
     assert_eq!(audit["audit"]["outbox"]["dead"], 0);
     let status = day.place.run(Program::Sender, &["status"]).well().out;
     assert!(status.contains("waiting        nothing"), "{status}");
+    let cause = format!(
+        "{} after kills, {} after answers that never came",
+        account.after_kills, account.after_unknown
+    );
+    Proof {
+        what: "a sender amid a minute of every fault, killed",
+        how: format!("{KILLS} kill -9"),
+        seed: Some(seed),
+        accepted: ALERTS,
+        delivered: account.alerts,
+        repeats: account.repeats,
+        cause: &cause,
+        ..Proof::default()
+    }
+    .tell();
     tell(&format!(
         "kills-telegram: seed {seed}, {ALERTS} alerts, {KILLS} kill -9 ({in_flight} within 3 ms of a request), {} requests, {} scripted 429, none for a limit; {account}; kills over {:.0} s, all in {:.0} s",
         day.telegram.request_count(),

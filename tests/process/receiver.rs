@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use watchalert_tests::posting::github;
 use watchalert_tests::programs::{BOUND, Place, Program, Running, long, pause, seed, tell, until};
+use watchalert_tests::proof::Proof;
 use watchalert_tests::world::stranger;
 
 const SECRET: &str = "a secret of the tests";
@@ -150,6 +151,15 @@ fn what_was_answered_survives_every_kill_and_is_told_once() {
     let told = scene.told();
     assert!(!answered.is_empty());
     verified(&scene.place);
+    Proof {
+        what: "the receiver, killed",
+        how: format!("{kills} kill -9 amid {posted} posts"),
+        seed: Some(seed),
+        accepted: answered.len(),
+        delivered: answered.intersection(&told).count(),
+        ..Proof::default()
+    }
+    .tell();
     tell(&format!(
         "kills-receiver: seed {seed}, {kills} kill -9, {posted} posts, {} answered, {} told: each answered one, once",
         answered.len(),
@@ -181,6 +191,14 @@ fn two_hundred_bodies_are_answered_while_the_database_is_held_for_a_minute() {
         "and a ping"
     );
     verified(&scene.place);
+    Proof {
+        what: "the receiver, while the database is held",
+        how: format!("for {hold:?}"),
+        accepted: 200,
+        delivered: 200,
+        ..Proof::default()
+    }
+    .tell();
     tell(&format!(
         "receiver: 200 signed bodies while the database was held for {hold:?}: all answered 2xx, each told once"
     ));

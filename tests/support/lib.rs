@@ -9,6 +9,7 @@ pub mod models;
 pub mod ntfy;
 pub mod posting;
 pub mod programs;
+pub mod proof;
 pub mod smtp;
 pub mod storm;
 pub mod telegram;

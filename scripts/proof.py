@@ -1,0 +1,70 @@
+"""Makes a section of tests/PROOF.md for each part of the proof that ran; the other sections stay as they are.
+
+usage: scripts/proof.py PART=FILE=SECONDS...
+
+FILE holds what the part printed. Called by `scripts/prove --write`, which alone writes tests/PROOF.md.
+"""
+
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+
+PROOF = "tests/PROOF.md"
+HEAD = """# Proof
+
+Written by `scripts/prove --write`, and nothing here is typed by hand. Each part names the command that runs it again; a part whose check fails
+writes nothing. Accepted: acknowledged by a commit or an answer, once for each place it is owed to. Lost: accepted, and neither delivered nor
+given up and told. A repeat is a copy beyond the first, and each is marked as a possible repeat.
+"""
+COLUMNS = ["what", "how often", "seed", "accepted", "delivered", "dead and told", "lost", "repeats", "their cause"]
+
+
+def main():
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    sections = read_sections()
+    for argument in sys.argv[1:]:
+        part, path, seconds = argument.rsplit("=", 2)
+        with open(path, encoding="utf-8") as printed:
+            sections[part] = section(part, printed.read(), int(seconds))
+    order = [line.split("PARTS=(")[1].rstrip(")\n").split() for line in open("scripts/prove") if "PARTS=(" in line][0]
+    with open(PROOF, "w", encoding="utf-8") as proof:
+        proof.write(HEAD)
+        for part in sorted(sections, key=lambda part: order.index(part) if part in order else len(order)):
+            proof.write(f"\n## {part}\n\n{sections[part]}\n")
+
+
+def read_sections():
+    if not os.path.exists(PROOF):
+        return {}
+    with open(PROOF, encoding="utf-8") as proof:
+        parts = re.split(r"^## (\S+)\n", proof.read(), flags=re.M)
+    return {name: text.strip() for name, text in zip(parts[1::2], parts[2::2])}
+
+
+def section(part, printed, seconds):
+    lines = re.findall(r"proof (.*)", printed)
+    rows = [line for line in lines if line.startswith("| ")]
+    others = [line for line in lines if not line.startswith("| ")]
+    commit = subprocess.run(["git", "log", "-1", "--format=%h"], capture_output=True, text=True, check=True).stdout.strip()
+    day = time.strftime("%Y-%m-%d", time.gmtime())
+    text = [f"`scripts/prove {part}`: {day}, commit {commit}, {os.cpu_count()} cores, Linux {kernel()}, {seconds} s."]
+    if rows:
+        text += ["", table(COLUMNS), table(["---"] * len(COLUMNS)), *rows]
+    if others:
+        text += ["", *[f"- {line}" for line in others]]
+    return "\n".join(text)
+
+
+def kernel():
+    return ".".join(platform.release().split(".")[:2])
+
+
+def table(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+if __name__ == "__main__":
+    main()
