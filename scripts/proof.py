@@ -45,12 +45,13 @@ def read_sections():
 
 
 def section(part, printed, seconds):
-    lines = re.findall(r"proof (.*)", printed)
+    lines = [line for line in re.findall(r"^.*?proof (.*)", printed, re.M) if not line.startswith("sample ")]
     rows = [line for line in lines if line.startswith("| ")]
     others = [line for line in lines if not line.startswith("| ")]
     commit = subprocess.run(["git", "log", "-1", "--format=%h"], capture_output=True, text=True, check=True).stdout.strip()
     day = time.strftime("%Y-%m-%d", time.gmtime())
-    text = [f"`scripts/prove {part}`: {day}, commit {commit}, {os.cpu_count()} cores, Linux {kernel()}, {seconds} s."]
+    command = "scripts/soak MINUTES" if part == "soak" else f"scripts/prove {part}"
+    text = [f"`{command}`: {day}, commit {commit}, {os.cpu_count()} cores, Linux {kernel()}, {seconds} s."]
     if rows:
         text += ["", table(COLUMNS), table(["---"] * len(COLUMNS)), *rows]
     if others:

@@ -31,6 +31,8 @@ mod receiver;
 mod revoked;
 #[path = "process/second.rs"]
 mod second;
+#[path = "process/soak.rs"]
+mod soak;
 #[path = "process/stop.rs"]
 mod stop;
 #[path = "process/town.rs"]

@@ -54,6 +54,12 @@ pub fn long() -> bool {
     variable("WATCHALERT_LONG").is_some_and(|value| value == "1")
 }
 
+/// For how long `scripts/soak` wants everything to go on: `WATCHALERT_SOAK`, in minutes.
+pub fn soak() -> Option<Duration> {
+    let minutes: f64 = variable("WATCHALERT_SOAK")?.to_str()?.parse().ok()?;
+    Duration::try_from_secs_f64(minutes * 60.0).ok()
+}
+
 /// `WATCHALERT_SEED`, else a new one; printed, so that a run can be tried again.
 pub fn seed(test: &str) -> u64 {
     let given = variable("WATCHALERT_SEED").and_then(|seed| seed.to_str()?.parse().ok());
