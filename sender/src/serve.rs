@@ -33,7 +33,7 @@ struct View {
 }
 
 /// Serves at `address` until it is dropped. Where that cannot be, alerts are delivered all the same.
-pub(crate) fn serve(
+pub fn serve(
     address: SocketAddr,
     store: Arc<Store>,
     config: &Config,

@@ -107,8 +107,8 @@ SELECT channel,priority,count(*),
 SELECT member.channel,member.priority,count(*),
        min(max(member.created_at,member.not_before,coalesce(member.revived_at,0))) FILTER(WHERE member.not_before<=:now)
   FROM (SELECT id FROM outbox WHERE state='ready' AND kind='digest'
-        UNION ALL SELECT id FROM outbox WHERE state='leased' AND kind='digest') AS digest
-       CROSS JOIN outbox AS member ON member.parent_id=digest.id
+        UNION ALL SELECT id FROM outbox WHERE state='leased' AND kind='digest') AS untold
+       CROSS JOIN outbox AS member ON member.parent_id=untold.id
  GROUP BY member.channel,member.priority";
     let mut found = Vec::new();
     for (state, sql) in [("ready", READY), ("leased", LEASED), ("folded", FOLDED)] {
