@@ -31,7 +31,7 @@ struct Broken {
     epoch: Epoch,
 }
 
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 13] = [
     "outbox",
     "attempt",
     "gate",
@@ -42,6 +42,7 @@ const TABLES: [&str; 12] = [
     "feed",
     "arrival",
     "ledger",
+    "tally",
     "sender_lease",
     "also",
 ];

@@ -9,6 +9,8 @@
 //! proptest alone, without its crate for state machines: each step can be taken in any state, so a list of them
 //! is all there is to draw and to shrink, and no second state has to be kept for preconditions.
 
+#[path = "model/counted.rs"]
+mod counted;
 #[path = "model/life.rs"]
 mod life;
 #[path = "model/machine.rs"]

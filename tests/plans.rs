@@ -18,10 +18,11 @@ use shared::store::posts::{self, Arrival, Post, Repeats};
 use shared::store::stories::{self, Story};
 use shared::store::watch::Reading;
 use shared::store::{
-    StoreError, absent, beats, edits, feeds, gate, heartbeats, items, journal, models, status,
-    timeline, watch,
+    StoreError, absent, beats, edits, feeds, gate, heartbeats, items, journal, metrics, models,
+    status, timeline, watch,
 };
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use watchalert_tests::world::{START, Unlimited, World, alert, fault, owed, receipt, stranger, to};
@@ -112,6 +113,7 @@ fn the_sender_and_its_operator(db: &Connection) -> Result<(), StoreError> {
     operator::requeue(db, 4, now)?;
     operator::discard(db, 4, now)?;
     status::status(db, now)?;
+    metrics::read(db, Path::new("state.db"), now)?;
     prune::prune(db, later)?;
     Ok(())
 }

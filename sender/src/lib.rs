@@ -15,7 +15,7 @@ pub mod operate;
 pub mod policy;
 pub mod render;
 pub mod run;
-mod serve;
+pub mod serve;
 mod steady;
 mod upkeep;
 mod watch;

@@ -148,6 +148,47 @@ CREATE INDEX answer_made ON answer(made_at);
 -- Answers to an item that could not be used: it is asked about with fewer words each time.
 CREATE TABLE unusable(item_id INTEGER PRIMARY KEY REFERENCES item(id) ON DELETE CASCADE, answers INTEGER NOT NULL) STRICT;
 
+-- What happened, counted for who draws curves of it (/metrics): it only grows, whatever is pruned or revived.
+-- In a histogram `le` is the bound up to which a row counts, and `seconds` the sum of what was counted.
+CREATE TABLE tally(
+  name    TEXT NOT NULL,                       -- attempt, limited, asked, repeat, delivered, dead, expired, judged, tick
+  channel TEXT NOT NULL, label TEXT NOT NULL,  -- '' where it has none
+  le REAL NOT NULL DEFAULT 0, n INTEGER NOT NULL DEFAULT 1, seconds REAL NOT NULL DEFAULT 0,
+  PRIMARY KEY(name,channel,label,le)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE bound(le REAL PRIMARY KEY) STRICT, WITHOUT ROWID;
+INSERT INTO bound VALUES(1),(2),(5),(10),(30),(60),(300),(900),(3600),(14400),(86400),(9e999);
+ALTER TABLE attempt ADD COLUMN is_repeat INTEGER NOT NULL DEFAULT 0; -- it goes out with the mark of a possible repeat
+
+CREATE TRIGGER attempts_are_counted AFTER UPDATE OF outcome ON attempt WHEN OLD.outcome IS NULL AND NEW.outcome IS NOT NULL
+  BEGIN
+    INSERT INTO tally(name,channel,label) SELECT 'attempt',channel,NEW.outcome FROM outbox WHERE id=NEW.outbox_id
+        ON CONFLICT DO UPDATE SET n=n+1;
+    INSERT INTO tally(name,channel,label) SELECT 'limited',channel,'' FROM outbox WHERE id=NEW.outbox_id AND NEW.status=429
+        ON CONFLICT DO UPDATE SET n=n+1;
+    INSERT INTO tally(name,channel,label) SELECT 'repeat',channel,'' FROM outbox
+     WHERE id=NEW.outbox_id AND NEW.is_repeat AND NEW.outcome IN('ok','unknown','interrupted')
+        ON CONFLICT DO UPDATE SET n=n+1;
+    INSERT INTO tally(name,channel,label,le,seconds)
+    SELECT 'asked',channel,'',(SELECT min(le) FROM bound WHERE le>=NEW.retry_after),NEW.retry_after FROM outbox
+     WHERE id=NEW.outbox_id AND NEW.retry_after IS NOT NULL
+        ON CONFLICT DO UPDATE SET n=n+1,seconds=seconds+excluded.seconds;
+  END;
+-- From when it was owed: each alert of a digest by itself. A stranger's times may be any.
+CREATE TRIGGER deliveries_are_counted AFTER UPDATE OF state ON outbox WHEN NEW.state='sent' AND OLD.state<>'sent'
+  BEGIN
+    INSERT INTO tally(name,channel,label,le,seconds)
+    SELECT 'delivered','',priority,(SELECT min(le) FROM bound WHERE le>=took),took
+      FROM (SELECT priority,min(max(coalesce(NEW.updated_at-max(created_at,not_before,coalesce(revived_at,0)),0),0),1e9) AS took
+              FROM outbox WHERE kind<>'digest' AND (id=NEW.id OR parent_id=NEW.id))
+     WHERE true
+        ON CONFLICT DO UPDATE SET n=n+1,seconds=seconds+excluded.seconds;
+  END;
+CREATE TRIGGER ends_are_counted AFTER UPDATE OF state ON outbox WHEN NEW.state IN('dead','expired') AND OLD.state<>NEW.state
+  BEGIN INSERT INTO tally(name,channel,label) VALUES(NEW.state,NEW.channel,'') ON CONFLICT DO UPDATE SET n=n+1; END;
+CREATE TRIGGER verdicts_are_counted AFTER UPDATE OF state ON item WHEN NEW.state='judged' AND OLD.state<>'judged'
+  BEGIN INSERT INTO tally(name,channel,label) VALUES('judged','',coalesce(NEW.judge,'')) ON CONFLICT DO UPDATE SET n=n+1; END;
+
 CREATE VIEW feeds AS
   SELECT id, coalesce(title,'') AS title, url,
          CASE WHEN left_at IS NOT NULL THEN 'left' WHEN paused_at IS NOT NULL AND coalesce(paused_until>unixepoch(),1) THEN 'paused'

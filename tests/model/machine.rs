@@ -228,6 +228,7 @@ impl Machine {
         let is = Picture::taken(&self.db);
         let mut wrong = is.differences(&self.must);
         wrong.extend(self.truth.broken(&is));
+        wrong.extend(super::counted::contradictions(&self.db));
         let violations =
             invariants::check(&self.db, self.now()).map_err(|error| error.to_string())?;
         wrong.extend(

@@ -63,7 +63,7 @@ fn an_address_that_another_program_has_keeps_no_alert_back() {
     let address = other.local_addr().expect("its address");
     let place = Place::new(&format!("[status]\naddress = \"{address}\"\n{QUIET}"));
     let sender = place.start_sender(&[]);
-    let told = format!("/healthz is not served: cannot listen on {address}");
+    let told = format!("/healthz and /metrics are not served: cannot listen on {address}");
     until("it says so", || sender.said().contains(&told));
     enqueue(&place, ["1".to_owned()].into_iter(), 0);
     until("it delivers", || copies(&place.printed(), "1") == 1);

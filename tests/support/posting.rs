@@ -59,6 +59,15 @@ pub fn github(
 
 /// Sends these bytes and reads to the end.
 pub fn ask(address: SocketAddr, request: &[u8]) -> io::Result<(u16, String)> {
+    let answer = ask_whole(address, request)?;
+    let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let text = answer.split_once("\r\n\r\n").map_or("", |(_, text)| text);
+    let status = status.ok_or_else(|| io::Error::other(format!("no answer: {answer:?}")))?;
+    Ok((status, text.trim().to_owned()))
+}
+
+/// The same, with the head of the answer.
+pub fn ask_whole(address: SocketAddr, request: &[u8]) -> io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(BOUND))?;
     // Who refuses a body early reads no more of it.
@@ -71,9 +80,5 @@ pub fn ask(address: SocketAddr, request: &[u8]) -> io::Result<(u16, String)> {
     if answer.is_empty() {
         written?;
     }
-    let answer = String::from_utf8_lossy(&answer).into_owned();
-    let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let text = answer.split_once("\r\n\r\n").map_or("", |(_, text)| text);
-    let status = status.ok_or_else(|| io::Error::other(format!("no answer: {answer:?}")))?;
-    Ok((status, text.trim().to_owned()))
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }

@@ -2,6 +2,7 @@
 
 pub mod digest;
 pub mod email;
+pub mod exposition;
 pub mod link;
 pub mod ntfy;
 pub mod plain;

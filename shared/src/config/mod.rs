@@ -87,7 +87,7 @@ pub struct Config {
     /// Who may post, each under its own name.
     pub webhooks: Vec<Webhook>,
     pub listen: Listen,
-    /// Where the sender serves `/healthz`; `None`: nowhere.
+    /// Where the sender serves `/healthz` and `/metrics`; `None`: nowhere.
     pub status: Option<SocketAddr>,
     /// Which jobs report to us.
     pub beats: Vec<Beat>,

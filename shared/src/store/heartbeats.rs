@@ -21,6 +21,13 @@ pub fn tick_started(db: &Db, now: Timestamp) -> Result<(), StoreError> {
     const STARTED: &str = "\
 INSERT INTO heartbeat(name,started_at) VALUES(:name,:now)
 ON CONFLICT(name) DO UPDATE SET started_at=:now";
+    // What did not say that it ended before the next began.
+    const UNFINISHED: &str = "\
+INSERT INTO tally(name,channel,label)
+SELECT 'tick','','unfinished' FROM heartbeat WHERE name=:name AND started_at>coalesce(finished_at,0)
+    ON CONFLICT DO UPDATE SET n=n+1";
+    db.prepare_cached(UNFINISHED)?
+        .execute(named_params! {":name": TICK})?;
     db.prepare_cached(STARTED)?
         .execute(named_params! {":name": TICK, ":now": now.unix_seconds()})?;
     Ok(())
@@ -31,8 +38,14 @@ pub fn tick_finished(db: &Db, report: &str, now: Timestamp) -> Result<(), StoreE
     const FINISHED: &str = "\
 INSERT INTO heartbeat(name,started_at,finished_at,report) VALUES(:name,:now,:now,:report)
 ON CONFLICT(name) DO UPDATE SET finished_at=:now,report=:report";
+    const TOOK: &str = "\
+INSERT INTO tally(name,channel,label,seconds)
+SELECT 'tick','','finished',max(finished_at-coalesce(started_at,finished_at),0) FROM heartbeat WHERE name=:name
+    ON CONFLICT DO UPDATE SET n=n+1,seconds=seconds+excluded.seconds";
     db.prepare_cached(FINISHED)?
         .execute(named_params! {":name": TICK, ":now": now.unix_seconds(), ":report": report})?;
+    db.prepare_cached(TOOK)?
+        .execute(named_params! {":name": TICK})?;
     Ok(())
 }
 

@@ -19,6 +19,7 @@ pub mod invariants;
 pub mod items;
 pub mod journal;
 mod known;
+pub mod metrics;
 mod migrate;
 pub mod models;
 mod moves;
@@ -121,6 +122,11 @@ impl Store {
                 Ok(db.pragma_query_value(None, "freelist_count", |row| row.get(0))?)
             })
             .await
+    }
+
+    /// Bytes of the file itself.
+    pub fn file_size(&self) -> u64 {
+        self.path.metadata().map_or(0, |found| found.len())
     }
 
     /// Bytes of the write-ahead log. Large: somebody has had a transaction open for a while.

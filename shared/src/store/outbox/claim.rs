@@ -55,8 +55,7 @@ UPDATE outbox SET state='leased',lease_epoch=:epoch,attempts=attempts+1,single=s
  WHERE id=:id AND state='ready' AND (SELECT epoch FROM sender_lease WHERE one=1)=:epoch
 RETURNING attempts";
 
-const ATTEMPT: &str =
-    "INSERT INTO attempt(outbox_id,n,epoch,started_at) VALUES(:id,:n,:epoch,:now)";
+const ATTEMPT: &str = "INSERT INTO attempt(outbox_id,n,epoch,started_at,is_repeat) VALUES(:id,:n,:epoch,:now,:repeat)";
 
 const REPEAT: &str = "UPDATE ledger SET n=n+1 WHERE name='repeat_marked'";
 
@@ -205,6 +204,7 @@ fn lease(
     }
     db.prepare_cached(ATTEMPT)?.execute(named_params! {
         ":id": id, ":n": attempt, ":epoch": epoch.number(), ":now": now.unix_seconds(),
+        ":repeat": delivery.possible_repeat,
     })?;
     if delivery.possible_repeat {
         db.prepare_cached(REPEAT)?.execute([])?;

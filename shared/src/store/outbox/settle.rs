@@ -3,7 +3,7 @@
 use super::enqueue::{Notice, notify, to_json};
 use super::{failover, fold, row};
 use crate::model::{
-    Alert, Delivery, DeliveryKind, Destination, Fault, Lease, Priority, Receipt, Settlement,
+    Alert, Delivery, DeliveryKind, Destination, Fault, Hold, Lease, Priority, Receipt, Settlement,
     Severity, Timestamp,
 };
 use crate::store::{Db, StoreError};
@@ -44,12 +44,13 @@ UPDATE outbox SET state='dead',lease_epoch=NULL,single=1,last_error=:error,told_
 
 /// The row is ours, so the word on its attempt is ours too, whatever somebody did to it meanwhile.
 const ENDED: &str = "\
-UPDATE attempt SET ended_at=:now,outcome=:outcome,retry_after=:retry_after,detail=:detail
+UPDATE attempt SET ended_at=:now,outcome=:outcome,status=:status,retry_after=:retry_after,detail=:detail
  WHERE outbox_id=:id AND n=:n";
 
-const LOST: &str = "\
-INSERT INTO attempt(outbox_id,n,epoch,started_at,ended_at,outcome,retry_after,detail)
-VALUES(:id,:n,:epoch,:now,:now,:outcome,:retry_after,:detail)";
+const LOST: &str = "INSERT INTO attempt(outbox_id,n,epoch,started_at) VALUES(:id,:n,:epoch,:now)";
+
+/// Too many requests: that is how both kinds of channel are told so.
+const TOO_MANY: i64 = 429;
 
 /// Our own completion, committed before although we never heard of it.
 const ALREADY_OK: &str =
@@ -380,16 +381,18 @@ pub(in crate::store) fn end_attempt(
 ) -> Result<(), StoreError> {
     let (now, detail) = (now.unix_seconds(), fault.map(|fault| fault.detail.as_str()));
     let retry_after = fault.and_then(|fault| fault.retry_after);
-    let retry_after = retry_after.map(|wait| wait.as_secs_f64());
-    let changed = db.prepare_cached(ENDED)?.execute(named_params! {
-        ":now": now, ":outcome": outcome, ":retry_after": retry_after, ":detail": detail,
-        ":id": id, ":n": n,
-    })?;
-    if changed == 0 {
-        db.prepare_cached(LOST)?.execute(named_params! {
-            ":now": now, ":outcome": outcome, ":retry_after": retry_after, ":detail": detail,
-            ":id": id, ":n": n, ":epoch": epoch,
-        })?;
+    let is_limited = fault.is_some_and(|fault| fault.hold == Some(Hold::RateLimited));
+    let end = || {
+        db.prepare_cached(ENDED)?.execute(named_params! {
+            ":now": now, ":outcome": outcome, ":status": is_limited.then_some(TOO_MANY),
+            ":retry_after": retry_after.map(|wait| wait.as_secs_f64()), ":detail": detail,
+            ":id": id, ":n": n,
+        })
+    };
+    if end()? == 0 {
+        db.prepare_cached(LOST)?
+            .execute(named_params! {":now": now, ":id": id, ":n": n, ":epoch": epoch})?;
+        end()?;
     }
     Ok(())
 }
