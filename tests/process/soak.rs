@@ -188,7 +188,7 @@ impl Soak {
             |name: &str| fs::metadata(self.place.path(name)).map_or(0, |file| file.len() / 1024);
         let waiting = ask(
             &self.place,
-            "SELECT count(*) FROM outbox WHERE state IN('ready','leased','folded')",
+            "SELECT count(*) FROM outbox WHERE state IN('ready','leased') AND kind<>'digest' OR state='folded' AND (SELECT state FROM outbox AS digest WHERE digest.id=outbox.parent_id) IN('ready','leased')",
         );
         tell(&format!(
             "sample {:.0} {} {} {} {} {waiting} {middle:.0} {slowest:.0}",
