@@ -193,6 +193,15 @@ impl Channels {
         }
     }
 
+    /// What a person calls that which its channels share.
+    pub fn sender_of(&self, channel: &str) -> &'static str {
+        match self.by_name.get(channel) {
+            Some(Channel::Telegram(_)) => "the bot",
+            Some(Channel::Email(_) | Channel::Ntfy(_)) => "the account",
+            Some(Channel::Console(_)) | None => "the console",
+        }
+    }
+
     /// The channels of the same bot, this one among them.
     pub fn sharing(&self, channel: &str) -> &[String] {
         let names = self.by_bot.get(&self.bot(channel));

@@ -30,13 +30,20 @@ impl Gates {
             let has_it = |to: &&Destination| *key(&self.channels.keys(to)) == gate.key;
             let names = self.places.iter().filter(has_it);
             let names: Vec<&str> = names.map(|to| to.channel.as_str()).collect();
-            (!names.is_empty()).then(|| names.join(", "))
+            let sender = self.channels.sender_of(names.first()?);
+            Some(match gate.scope.as_str() {
+                "channel" => format!("the channel {}", names.join(", ")),
+                "bot" => format!("{sender} of {}", names.join(", ")),
+                _ => format!(
+                    "everything that is sent through {sender} of {}",
+                    names.join(", ")
+                ),
+            })
         };
         let named = match gate.scope.as_str() {
-            "channel" => channels_with(|keys| &keys.channel).map(|of| format!("the channel {of}")),
-            "bot" => channels_with(|keys| &keys.bot).map(|of| format!("the bot of {of}")),
-            "method" => channels_with(|keys| &keys.method)
-                .map(|of| format!("everything that is sent through the bot of {of}")),
+            "channel" => channels_with(|keys| &keys.channel),
+            "bot" => channels_with(|keys| &keys.bot),
+            "method" => channels_with(|keys| &keys.method),
             _ => self.chat(&gate.key),
         };
         named.unwrap_or_else(|| format!("{} {}", gate.scope, gate.key))
@@ -72,5 +79,51 @@ impl Gates {
             "method" => gate.key == keys.method,
             _ => gate.key == keys.chat,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::config::{Program, Surroundings};
+    use std::path::Path;
+
+    #[test]
+    fn a_gate_is_named_by_what_a_person_has_configured() {
+        let text = "default_channel = 'ops'\n\
+            [channel.ops]\nkind = 'telegram'\ntoken_file = 't'\nchat_id = 1\n\
+            [channel.team]\nkind = 'telegram'\ntoken_file = 't'\nchat_id = 2\n\
+            [channel.phone]\nkind = 'ntfy'\ntopic = 'x'\n\
+            [channel.mail]\nkind = 'email'\nsmtp = 'smtp://mail.example.net'\nfrom = 'a@example.net'\nto = ['b@example.net']\n";
+        let around = Surroundings {
+            directory: Path::new("/nowhere"),
+            credentials: None,
+            program: Program::Ingest,
+        };
+        let gates = Gates::of(&Config::parse(text, &around).unwrap());
+        let named = |channel: &str, scope: &str| {
+            let place = gates.places.iter().find(|to| to.channel == channel);
+            let keys = gates.channels.keys(place.unwrap());
+            let key = match scope {
+                "channel" => keys.channel,
+                "bot" => keys.bot,
+                _ => keys.method,
+            };
+            gates.whom(&Gate {
+                scope: scope.to_owned(),
+                key,
+                closed_until: Timestamp::EPOCH,
+                breaker: "open".to_owned(),
+                reason: None,
+                refused_since: None,
+            })
+        };
+        assert_eq!(named("team", "bot"), "the bot of ops, team");
+        assert_eq!(named("phone", "bot"), "the account of phone");
+        assert_eq!(
+            named("mail", "method"),
+            "everything that is sent through the account of mail"
+        );
+        assert_eq!(named("mail", "channel"), "the channel mail");
     }
 }
