@@ -33,6 +33,16 @@ pub(super) struct Town {
     fallback_after: Duration,
 }
 
+/// What has come to mail and phone.
+pub(super) struct Arrived {
+    /// In both, each once.
+    pub(super) alerts: usize,
+    /// Copies beyond the first.
+    pub(super) again: usize,
+    /// Messages with the mark.
+    pub(super) marked: usize,
+}
+
 impl Town {
     pub(super) fn new() -> Self {
         Self::with_fallback_after(Duration::from_secs(1))
@@ -139,10 +149,9 @@ impl Town {
         [mails.collect(), notes.collect()]
     }
 
-    /// Every alert is there in each of the two places; what came again is marked. Returns how many came
-    /// again, and how many marked messages arrived.
-    pub(super) fn account(&self) -> (usize, usize) {
-        let (mut again, mut marked) = (0, 0);
+    /// Every alert is there in each of the two places; what came again is marked.
+    pub(super) fn account(&self) -> Arrived {
+        let (mut alerts, mut again, mut marked) = (0, 0, 0);
         for (what, texts) in ["mail", "phone"].iter().zip(self.arrived()) {
             marked += texts.iter().filter(|text| text.contains(MARK)).count();
             for number in 0..self.alerts {
@@ -156,9 +165,14 @@ impl Town {
                     0,
                     "{title}, {what}: a repeat without its mark"
                 );
+                alerts += 1;
                 again += copies.len() - 1;
             }
         }
-        (again, marked)
+        Arrived {
+            alerts,
+            again,
+            marked,
+        }
     }
 }
