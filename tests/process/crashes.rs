@@ -203,6 +203,7 @@ fn is_alive(running: &Running) -> bool {
 /// What is told in the end, each once.
 fn all_are_told(scene: &Scene, answered: &BTreeSet<usize>) -> BTreeSet<usize> {
     let last = start(&scene.place, Program::Ingest, &["listen"], "");
+    until("it listens", || scene.is_open());
     until("all that was answered is told", || {
         scene.told().is_superset(answered)
     });
