@@ -155,3 +155,18 @@ fn what_moved_into_a_digest_is_pruned_with_it() {
     assert_eq!(world.ask("SELECT count(*) FROM outbox"), "0");
     world.all_invariants_hold();
 }
+
+#[test]
+fn what_waits_behind_a_refused_row_dies_with_it_but_not_what_has_another_way() {
+    let world = World::new();
+    let (phone, screen) = (to("phone", "news"), to("screen", "-"));
+    enqueue(&world, &[(&phone, &screen)]);
+    world.enqueue("other", &phone, Priority::High);
+    world.take_over();
+    world.advance(2 * MINUTE);
+    let now = world.clock.now();
+    let bury = move |db: &_| outbox::bury_behind(db, &phone, now, "gone", None, now);
+    assert_eq!(world.write(bury).expect("buried"), 1);
+    let rows = "SELECT group_concat(state||' '||(fallback_channel IS NOT NULL),', ') FROM (SELECT * FROM outbox ORDER BY id)";
+    assert_eq!(world.ask(rows), "ready 1, dead 0");
+}
