@@ -14,6 +14,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -187,12 +188,15 @@ def build(command):
 
 def run(command, seconds, **more):
     """In a word what failed; empty when nothing did, as far as there was time."""
-    try:
-        done = subprocess.run(command, cwd=COPY, env={**environment(), **more}, timeout=seconds,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    except subprocess.TimeoutExpired:
-        return "" if "WATCHALERT_LONG" in more else "it hangs"
-    return "" if done.returncode == 0 else said(done.stdout.decode(errors="replace"))
+    # With a group of its own: what cargo has started ends with it.
+    with subprocess.Popen(command, cwd=COPY, env={**environment(), **more}, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, start_new_session=True) as running:
+        try:
+            output, _ = running.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            return "" if "WATCHALERT_LONG" in more else "it hangs"
+    return "" if running.returncode == 0 else said(output.decode(errors="replace"))
 
 
 def said(output):

@@ -170,3 +170,26 @@ fn what_waits_behind_a_refused_row_dies_with_it_but_not_what_has_another_way() {
     let rows = "SELECT group_concat(state||' '||(fallback_channel IS NOT NULL),', ') FROM (SELECT * FROM outbox ORDER BY id)";
     assert_eq!(world.ask(rows), "ready 1, dead 0");
 }
+
+#[test]
+fn an_alert_expires_at_its_time_and_not_before() {
+    let world = World::new();
+    world.enqueue("one", &to("phone", "news"), Priority::Low);
+    let expires = "UPDATE outbox SET expires_at=?1";
+    let at = (world.clock.now() + 30 * MINUTE).unix_seconds();
+    let stranger = world.stranger();
+    stranger.execute(expires, [at]).expect("set");
+    let expire = || {
+        let now = world.clock.now();
+        world
+            .write(move |db| failover::expire(db, None, now))
+            .expect("looked")
+    };
+    assert_eq!(expire(), 0);
+    world.advance(29 * MINUTE);
+    assert_eq!(expire(), 0);
+    world.advance(MINUTE);
+    assert_eq!(expire(), 1);
+    assert_eq!(world.ask("SELECT state FROM outbox"), "expired");
+    world.all_invariants_hold();
+}
