@@ -191,5 +191,11 @@ fn an_alert_expires_at_its_time_and_not_before() {
     world.advance(MINUTE);
     assert_eq!(expire(), 1);
     assert_eq!(world.ask("SELECT state FROM outbox"), "expired");
+    // Who is sent again by a person is sent, however late.
+    let now = world.clock.now();
+    let revived = world.write(move |db| outbox::operator::requeue(db, 1, now));
+    assert_eq!(revived, Ok(outbox::operator::Moved::Done));
+    world.advance(60 * MINUTE);
+    assert_eq!(expire(), 0);
     world.all_invariants_hold();
 }
