@@ -2,7 +2,7 @@
 
 usage: scripts/mutants [--all | WORD...]
 
-Runs those guards that tests/MUTANTS.md has no result for, or whose text has changed since; with --all every
+Runs those guards that tests/MUTANTS.md has no result for, or that survived, or whose text has changed since; with --all every
 one, with WORDs those whose names hold one of them. A guard's mutant is caught by the model (its quick form from
 a fixed seed), else by the model's long form within two minutes, else by the protocol's other tests; else it has
 survived, and tests/mutants.tsv must say why that is right ("equivalent: ..." in its last column).
@@ -82,7 +82,8 @@ def mark(guard):
 def is_chosen(guard, words, results):
     if words and words != ["--all"]:
         return any(word in guard["guard"] for word in words)
-    return results.get(guard["guard"], ("",))[0] != mark(guard)
+    last, result = results.get(guard["guard"], ("", ""))
+    return last != mark(guard) or result == "survived"
 
 
 def read_results():
