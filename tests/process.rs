@@ -9,6 +9,8 @@ mod broadcast;
 mod disk;
 #[path = "process/faults.rs"]
 mod faults;
+#[path = "process/io_errors/mod.rs"]
+mod io_errors;
 #[path = "process/kills.rs"]
 mod kills;
 #[path = "process/kills_channels.rs"]
