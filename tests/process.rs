@@ -5,6 +5,8 @@
 mod beginning;
 #[path = "process/broadcast.rs"]
 mod broadcast;
+#[path = "process/damage.rs"]
+mod damage;
 #[path = "process/disk.rs"]
 mod disk;
 #[path = "process/faults.rs"]
