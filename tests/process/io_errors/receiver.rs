@@ -1,7 +1,7 @@
 //! A receiver's story: some deliveries are posted, and it is told to end. What it has answered with 2xx
 //! is told once.
 
-use super::{Story, verified};
+use super::{Story, says_so, verified};
 use crate::receiver::Scene;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -44,7 +44,10 @@ impl Story for Receives {
         if receiver.runs() {
             receiver.terminate();
         }
-        receiver.ended(BOUND)
+        let ended = receiver.ended(BOUND);
+        // What did not go where it belongs is said.
+        assert!(scene.spooled() == 0 || says_so(&ended), "{ended:#?}");
+        ended
     }
 
     fn end(&self, posted: &Posted) -> usize {

@@ -1,7 +1,7 @@
 //! A tick's story: two feeds with news, one of them new, and an edit that is told; on a database that is
 //! there, or on none.
 
-use super::{Story, ask, copy_state, start_sender, verified};
+use super::{Story, ask, copy_state, says_so, start_sender, verified};
 use std::process::Command;
 use watchalert_tests::feeds::{FeedServer, Reply};
 use watchalert_tests::programs::{BOUND, Ended, Place, Program};
@@ -84,7 +84,11 @@ impl Story for Reads {
     fn play(&self, place: &Place, load: &dyn Fn(&mut Command)) -> Ended {
         let mut command = place.command(Program::Ingest, self.arguments);
         load(&mut command);
-        place.run_command(command)
+        let ended = place.run_command(command);
+        // What was written in another place is said.
+        let beside = place.path("state/state.db.heartbeat").exists();
+        assert!(!beside || says_so(&ended), "{ended:#?}");
+        ended
     }
 
     fn end(&self, place: &Place) -> usize {
