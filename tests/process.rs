@@ -7,10 +7,14 @@ mod beginning;
 mod broadcast;
 #[path = "process/crashes.rs"]
 mod crashes;
+#[path = "process/damage.rs"]
+mod damage;
 #[path = "process/disk.rs"]
 mod disk;
 #[path = "process/faults.rs"]
 mod faults;
+#[path = "process/io_errors/mod.rs"]
+mod io_errors;
 #[path = "process/kills.rs"]
 mod kills;
 #[path = "process/kills_channels.rs"]

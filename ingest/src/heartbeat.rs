@@ -2,7 +2,7 @@
 
 use crate::report::Report;
 use shared::model::Timestamp;
-use shared::store::{Store, heartbeats};
+use shared::store::{Store, StoreError, heartbeats};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -14,6 +14,10 @@ pub(crate) async fn started(store: &Store, now: Timestamp) {
     let row = store.write(move |db| heartbeats::tick_started(db, now));
     let told = match timeout(PATIENCE, row).await {
         Ok(Ok(())) => heartbeats::remove_file(store.path()),
+        Ok(Err(error)) if !matches!(error, StoreError::Locked { .. }) => {
+            tracing::warn!("the beginning of the tick is written beside the database: {error}");
+            heartbeats::write_file(store.path(), now)
+        }
         _ => heartbeats::write_file(store.path(), now),
     };
     if let Err(error) = told {

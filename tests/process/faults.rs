@@ -290,3 +290,56 @@ fn who_may_only_read_sees_the_state_while_a_sender_runs_and_is_told_otherwise() 
     sender.ended(BOUND).well();
     delivers(&place);
 }
+
+/// As root leaves them who looks into the database of another user and is killed.
+#[test]
+fn files_beside_the_database_that_belong_to_somebody_else_are_a_clear_refusal_and_cost_nothing() {
+    let place = stocked();
+    // A feed that is new, so that there is something to write.
+    let feed = format!(
+        "[[feed]]\nurl = \"file://{}\"\n",
+        place.path("news").display()
+    );
+    place.configure(&format!("{QUIET}{feed}"));
+    let Some(run) = as_nobody(&place).filter(|_| is_root()) else {
+        return;
+    };
+    give_to_nobody(&place);
+    for suffix in ["-wal", "-shm"] {
+        let beside = place.path(&format!("state/state.db{suffix}"));
+        fs::write(&beside, "").expect("written");
+        permit(&beside, 0o644);
+    }
+    for (program, arguments) in WRITERS {
+        let ended = run(program, arguments);
+        let said = ended.refused(4);
+        let of_it = said.contains("cannot be written") || said.starts_with("cannot open");
+        assert!(of_it, "{program:?} {arguments:?}: {said}");
+    }
+    give_to_nobody(&place);
+    run(Program::Ingest, &[]).well();
+    delivers(&place);
+}
+
+#[test]
+fn a_schema_that_becomes_newer_while_a_sender_runs_ends_it_before_it_writes_again() {
+    let place = stocked();
+    let sender = place.start_sender(&[]);
+    until("the row is printed", || copies(&place.printed(), "1") == 1);
+    let sent = "SELECT count(*) FROM outbox WHERE state='sent'";
+    until("and settled", || super::ask(&place, sent) == "1");
+    let db = watchalert_tests::world::stranger(&place.database());
+    db.pragma_update(None, "user_version", 99).expect("newer");
+    enqueue(&place, ["2".to_owned()].into_iter(), 0);
+    let ended = sender.ended(BOUND);
+    let said = ended.refused(4);
+    assert!(said.contains("has schema 99, newer than the 2"), "{said}");
+    assert_eq!(copies(&place.printed(), "2"), 0);
+    db.pragma_update(None, "user_version", 2)
+        .expect("as before");
+    drop(db);
+    let last = place.start_sender(&["run", "--until-empty"]);
+    last.ended(BOUND).well();
+    assert_eq!(copies(&place.printed(), "2"), 1);
+    verified(&place);
+}

@@ -3,6 +3,7 @@
 
 use super::{QUIET, copies, enqueue, json, spread, verified};
 use serde_json::Value;
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -132,11 +133,21 @@ struct Holder(Child);
 
 impl Holder {
     fn begin(place: &Place) -> Self {
+        Self::saying(place, "BEGIN IMMEDIATE; SELECT 'held';")
+    }
+
+    /// Sees from now on what is there now.
+    fn reading(place: &Place) -> Self {
+        let look = "BEGIN; SELECT substr('held',1,4+0*count(*)) FROM outbox;";
+        Self::saying(place, look)
+    }
+
+    fn saying(place: &Place, sql: &str) -> Self {
         let mut command = Command::new("sqlite3");
         command.args(WAIT).arg(place.database());
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut holder = Self(command.spawn().expect("sqlite3 is installed"));
-        holder.say("BEGIN IMMEDIATE; SELECT 'held';");
+        holder.say(sql);
         let mut line = String::new();
         let said = holder.0.stdout.as_mut().expect("its output");
         BufReader::new(said)
@@ -243,4 +254,70 @@ fn copies_of_rows(place: &Place, rows: usize) -> usize {
     let printed = place.printed();
     let counts = (0..rows).map(|row| copies(&printed, &row.to_string()));
     counts.inspect(|count| assert!(*count < 2)).sum()
+}
+
+/// Somebody reads, and goes on reading: nothing waits for that, and the log, which cannot begin anew
+/// meanwhile, does so afterwards.
+#[test]
+fn a_reader_that_stays_for_a_whole_drain_stops_nobody() {
+    const ROWS: usize = 300;
+    let server = FeedServer::start();
+    server.set("/news", feed(1));
+    let place = Place::new(&config(&server, ""));
+    place.run(Program::Ingest, &[]).well();
+    enqueue(&place, (0..ROWS).map(|row| row.to_string()), 200);
+    spread(&place, 4);
+    let reader = Holder::reading(&place);
+    let sender = place.start_sender(&[]);
+    server.set("/news", feed(2));
+    place.run(Program::Ingest, &["--now"]).well();
+    until("every row is printed", || {
+        copies_of_rows(&place, ROWS) == ROWS
+    });
+    until("and the news", || place.printed().contains("/news/1."));
+    let log = || fs::metadata(place.path("state/state.db-wal")).map_or(0, |found| found.len());
+    let longest = log();
+    reader.commit();
+    enqueue(&place, (ROWS..2 * ROWS).map(|row| row.to_string()), 200);
+    until("as many again are printed", || {
+        copies_of_rows(&place, 2 * ROWS) == 2 * ROWS
+    });
+    let after = log();
+    assert!(
+        after < longest + longest / 2,
+        "it grows still: {longest}, {after}"
+    );
+    sender.terminate();
+    sender.ended(BOUND).well();
+    assert_eq!(verified(&place)["audit"]["repeats_marked"], 0);
+    tell(&format!(
+        "long reader: {ROWS} rows and a tick beside it, the log grew to {} KiB, and to {} KiB with as many rows after it",
+        longest / 1024,
+        after / 1024
+    ));
+}
+
+#[test]
+fn without_its_doorbell_a_running_sender_delivers_within_its_poll() {
+    let place = Place::new(QUIET);
+    let mut sender = place.start_sender(&[]);
+    until("the sender runs", || sender.said().contains("sending"));
+    fs::remove_file(place.path("state/state.db.bell")).expect("removed");
+    let mut longest = Duration::ZERO;
+    for name in ["a", "b", "c"] {
+        let text = format!("row {name} end");
+        place.run(Program::Sender, &["queue", "add", &text]).well();
+        let start = now();
+        until("it is printed", || copies(&place.printed(), name) == 1);
+        longest = longest.max(start.elapsed());
+    }
+    assert!(longest < Duration::from_secs(4), "{longest:?}");
+    assert!(sender.runs());
+    sender.terminate();
+    sender.ended(BOUND).well();
+    assert_eq!(verified(&place)["audit"]["repeats_marked"], 0);
+    tell(&format!(
+        "no doorbell: printed within {} ms",
+        longest.as_millis()
+    ));
 }

@@ -17,13 +17,13 @@ use watchalert_tests::world::stranger;
 
 const SECRET: &str = "a secret of the tests";
 
-pub(super) struct Scene {
-    pub(super) place: Place,
+pub(crate) struct Scene {
+    pub(crate) place: Place,
     address: SocketAddr,
 }
 
 impl Scene {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // Whoever else takes it meanwhile makes this test fail, and no other.
         let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr());
         let address = free.expect("a free port");
@@ -49,12 +49,12 @@ impl Scene {
         });
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         TcpStream::connect(self.address).is_ok()
     }
 
     /// An issue that was opened; whether it was answered with 2xx.
-    pub(super) fn post(&self, number: usize) -> bool {
+    pub(crate) fn post(&self, number: usize) -> bool {
         let body = format!(
             "{{\"action\":\"opened\",\"issue\":{{\"id\":{number},\"number\":{number},\"title\":\"row {number} end\"}},\
               \"repository\":{{\"full_name\":\"ada/engine\"}},\"sender\":{{\"login\":\"ada\"}}}}"
@@ -72,7 +72,7 @@ impl Scene {
     }
 
     /// The numbers of the issues that are told, each once.
-    pub(super) fn told(&self) -> BTreeSet<usize> {
+    pub(crate) fn told(&self) -> BTreeSet<usize> {
         let db = stranger(&self.place.database());
         let mut statement = db
             .prepare("SELECT payload->>'title' FROM outbox WHERE kind='alert'")
@@ -95,7 +95,7 @@ impl Scene {
         told
     }
 
-    pub(super) fn spooled(&self) -> usize {
+    pub(crate) fn spooled(&self) -> usize {
         fs::read_dir(self.place.path("state/state.db.spool")).map_or(0, Iterator::count)
     }
 }

@@ -1,10 +1,10 @@
 //! A second copy of a program is refused in one sentence, and the first goes on.
 
-use super::{QUIET, copies, enqueue, verified};
+use super::{QUIET, ask, copies, enqueue, spread, verified};
 use std::net::TcpListener;
 use std::time::Duration;
 use watchalert_tests::feeds::{FeedServer, Reply};
-use watchalert_tests::programs::{BOUND, Place, Program, until};
+use watchalert_tests::programs::{BOUND, Place, Program, tell, until};
 
 #[test]
 fn a_second_sender_is_refused_and_the_first_goes_on() {
@@ -69,4 +69,39 @@ fn an_address_that_another_program_has_keeps_no_alert_back() {
     until("it delivers", || copies(&place.printed(), "1") == 1);
     sender.terminate();
     sender.ended(BOUND).well();
+}
+
+/// Somebody removes the lock, so that a second sender comes to run beside the first: the epoch keeps them
+/// apart. The first ends as soon as it would write, and what was in flight just then is a marked repeat.
+#[test]
+fn without_the_lock_the_first_of_two_senders_ends_and_nothing_is_lost() {
+    const ROWS: usize = 400;
+    let place = Place::new(QUIET);
+    place.run(Program::Sender, &["migrate"]).well();
+    enqueue(&place, (0..ROWS).map(|row| row.to_string()), 20);
+    spread(&place, 8);
+    let rows = || place.printed().matches(" row ").count();
+    let first = place.start_sender(&[]);
+    until("the first is at work", || rows() >= 20);
+    std::fs::remove_file(place.path("state/state.db.sender")).expect("removed");
+    let second = place.start_sender(&[]);
+
+    let ended = first.ended(BOUND);
+    let said = ended.refused(4);
+    assert!(said.starts_with("another sender has taken over"), "{said}");
+    let owed = "SELECT count(*) FROM outbox WHERE state<>'sent'";
+    until("the second delivers the rest", || ask(&place, owed) == "0");
+    second.terminate();
+    second.ended(BOUND).well();
+    let printed = place.printed();
+    for row in 0..ROWS {
+        assert!(copies(&printed, &row.to_string()) > 0, "{row} is lost");
+    }
+    let marked = printed.matches("(possible repeat) ").count();
+    assert_eq!(rows(), ROWS + marked, "each copy is marked");
+    verified(&place);
+    tell(&format!(
+        "no lock: two senders made {} copies of {ROWS} rows, {marked} of them marked repeats; the first ended: {said}",
+        rows()
+    ));
 }

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::Duration;
 use watchalert_tests::programs::{
-    BOUND, Place, Program, Running, pause, seed, tell, until, within,
+    BOUND, Place, Program, Running, long, pause, seed, tell, until, within,
 };
 
 const ROWS: usize = 300;
@@ -111,4 +111,44 @@ fn hangs(place: &Place, sender: &mut Running) -> bool {
     assert!(sender.runs(), "{}", sender.said());
     let open = "SELECT count(*) FROM attempt WHERE ended_at IS NULL AND started_at<unixepoch('subsec')-0.5";
     ask(place, open) == "1"
+}
+
+/// A machine that sleeps, a debugger, a full pipe of systemd's: longer than a watchdog waits. Whoever is
+/// stopped keeps nobody else from working, and goes on as if nothing had been.
+#[test]
+fn a_sender_that_stands_still_for_longer_than_its_watchdog_goes_on_and_repeats_nothing() {
+    let stands = Duration::from_secs(if long() { 35 } else { 3 });
+    let mut chance = fastrand::Rng::with_seed(seed("standstill"));
+    let place = stocked(20);
+    spread(&place, 4);
+    let mut sender = place.start_sender(&[]);
+    until("it is at work", || copies(&place.printed(), "9") == 1);
+    pause(Duration::from_millis(20).mul_f64(chance.f64()));
+    sender.signal("STOP");
+    pause(stands);
+    let before = place.printed();
+    // Unless it stands in the midst of a commit: then the others are told that the file is held.
+    let tick = place.run(Program::Ingest, &["--now"]);
+    assert!(matches!(tick.code, Some(0 | 4)), "{tick:#?}");
+    assert_eq!(before, place.printed(), "it stands");
+    sender.signal("CONT");
+    until("all is sent", || {
+        ask(
+            &place,
+            "SELECT count(*) FROM outbox WHERE state='ready' OR state='leased'",
+        ) == "0"
+    });
+    assert!(sender.runs());
+    sender.terminate();
+    sender.ended(BOUND).well();
+    let printed = place.printed();
+    for name in names() {
+        assert_eq!(copies(&printed, &name), 1, "{name}");
+    }
+    no_repeats(&place);
+    tell(&format!(
+        "standstill: {stands:?} amid a drain, no repeat; a tick meanwhile ended with {:?} after {:.1} s",
+        tick.code,
+        tick.took.as_secs_f64()
+    ));
 }

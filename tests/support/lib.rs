@@ -3,6 +3,7 @@
 pub mod desk;
 pub mod difficult;
 pub mod evaluation;
+pub mod failing;
 pub mod feeds;
 pub mod life;
 pub mod models;

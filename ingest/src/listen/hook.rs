@@ -15,7 +15,7 @@ use shared::config::{Config, Problem, Webhook, WebhookKind};
 use shared::model::{Category, DedupKey, Entry, Rating, Severity, Timestamp};
 use shared::platform::clock::Clock;
 use shared::store::posts::{self, Arrival, Post, Received};
-use shared::store::{Remedy, Store, room};
+use shared::store::{Remedy, Store, StoreError, room};
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -245,7 +245,7 @@ impl Receiver {
                 );
                 return answer(StatusCode::INTERNAL_SERVER_ERROR, "it cannot be stored");
             }
-            Ok(Err(error)) => error.to_string(),
+            Ok(Err(error)) => refusal(&error),
             // It may still be stored: then the spool brings what is known.
             Err(_elapsed) => "it did not answer in time".to_owned(),
         };
@@ -270,7 +270,7 @@ impl Receiver {
         let kept = beat::receive(store, &self.config, heard.clone(), now);
         let why = match timeout(PATIENCE, kept).await {
             Ok(Ok(_changed)) => return Some(answer(StatusCode::OK, "heard")),
-            Ok(Err(error)) => error.to_string(),
+            Ok(Err(error)) => refusal(&error),
             Err(_elapsed) => "it did not answer in time".to_owned(),
         };
         self.is_held_now();
@@ -319,6 +319,14 @@ impl Receiver {
             }
         }
     }
+}
+
+/// Why the database took nothing. That somebody holds it for a while is no trouble; that its disk fails is.
+fn refusal(error: &StoreError) -> String {
+    if !matches!(error, StoreError::Locked { .. }) {
+        tracing::warn!("what comes is kept beside the database for now: {error}");
+    }
+    error.to_string()
 }
 
 /// What a heartbeat says beside that it is one: its beginning, for a moment.

@@ -1,0 +1,242 @@
+//! A disk that fails at the first operation, at the second, at the third … until a run that needs no
+//! more of them: both programs end with their exit code or go on by themselves, say so, and nothing
+//! that was accepted is lost.
+
+mod receiver;
+mod sender;
+mod tick;
+
+use super::{ask, verified};
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+use std::process::Command;
+use watchalert_tests::failing::{Error, Fault, Library, Met, On};
+use watchalert_tests::programs::{Ended, Place, Program, Running, long, now, seed, tell};
+
+/// Points of a story that the short form tries.
+const POINTS: u64 = 3;
+/// Operations during which a disk stays full.
+const FULL_FOR: u64 = 3;
+
+/// What one program does while its disk fails, and what must come of it.
+trait Story {
+    type Scene;
+
+    /// Where it begins, the same each time.
+    fn scene(&self) -> Self::Scene;
+
+    fn place(scene: &Self::Scene) -> &Place;
+
+    /// The program at work; `load` puts the failing disk under a command.
+    fn play(&self, scene: &Self::Scene, load: &dyn Fn(&mut Command)) -> Ended;
+
+    /// The same again on a good disk, to its end. All that was accepted has arrived; returns how many
+    /// copies came beyond the first, each marked.
+    fn end(&self, scene: &Self::Scene) -> usize;
+}
+
+/// What was seen at all points of a story.
+#[derive(Default)]
+struct Tally {
+    points: usize,
+    /// Ended with 4: the others went on and ended with 0.
+    refused: usize,
+    repeats: usize,
+    /// After which operations nothing was said.
+    silent: BTreeMap<String, usize>,
+}
+
+impl Tally {
+    fn note(&mut self, ended: &Ended, failed: &[String]) {
+        self.points += 1;
+        self.refused += usize::from(ended.code == Some(4));
+        if !says_so(ended) {
+            *self.silent.entry(failed[0].clone()).or_default() += 1;
+        }
+    }
+}
+
+/// Plays `story` with a fault at every operation, or, in the short form, at some of them.
+fn at_every_operation<S: Story>(name: &str, story: &S, on: On, with: Error, times: u64) {
+    let Some(library) = Library::compiled() else {
+        return;
+    };
+    let start = now();
+    let never = Fault {
+        on,
+        with,
+        at: 0,
+        times,
+    };
+    let scene = story.scene();
+    let (ended, met) = play(&library, story, &scene, never);
+    ended.well();
+    assert_eq!(story.end(&scene), 0, "a repeat without a fault");
+    let operations = met.operations();
+    assert!(operations > 0, "nothing was counted");
+
+    let step = if long() {
+        1
+    } else {
+        operations.div_ceil(POINTS)
+    };
+    let mut at = 1 + if step == 1 { 0 } else { seed(name) % step };
+    let mut tally = Tally::default();
+    loop {
+        let scene = story.scene();
+        let (ended, met) = play(&library, story, &scene, Fault { at, ..never });
+        let failed = met.failed();
+        if failed.is_empty() {
+            break;
+        }
+        ends_as_documented(&ended, at, &failed);
+        tally.note(&ended, &failed);
+        tally.repeats += story.end(&scene);
+        at += step;
+    }
+    tell(&format!(
+        "io-errors: {name}, {} at {} of about {operations} operations{}: {} ended with 4, {} went on; 0 lost, {} marked repeats; nothing was said after {:?}; {:.0} s",
+        with.name(),
+        tally.points,
+        if times == 1 {
+            String::new()
+        } else {
+            format!(" and the next {}", times - 1)
+        },
+        tally.refused,
+        tally.points - tally.refused,
+        tally.repeats,
+        tally.silent,
+        start.elapsed().as_secs_f64()
+    ));
+}
+
+fn play<S: Story>(library: &Library, story: &S, scene: &S::Scene, fault: Fault) -> (Ended, Met) {
+    let place = S::place(scene);
+    let state = place.path("state").canonicalize().expect("the folder");
+    let met = std::cell::RefCell::new(None);
+    let ended = story.play(scene, &|command| {
+        met.replace(Some(library.load(command, &state, &place.path("."), fault)));
+    });
+    (ended, met.into_inner().expect("a loaded command"))
+}
+
+/// It went on and ended well, or it ended with 4 and one sentence; and there is no trace of a bug.
+fn ends_as_documented(ended: &Ended, at: u64, failed: &[String]) {
+    let here = format!("operation {at}, {failed:?}: {ended:#?}");
+    for word in ["panicked", "a bug"] {
+        assert!(!ended.err.contains(word), "{here}");
+    }
+    let words = ended.words();
+    match ended.code {
+        Some(0) => assert!(words.is_empty(), "{here}"),
+        Some(4) => assert!(words.len() == 1 && words[0].contains("state.db"), "{here}"),
+        _ => panic!("{here}"),
+    }
+}
+
+/// Whether log or last sentence tell of trouble.
+fn says_so(ended: &Ended) -> bool {
+    let is_trouble = |line: &str| line.contains(" WARN ") || line.contains(" ERROR ");
+    ended.code != Some(0) || ended.err.lines().any(is_trouble)
+}
+
+/// A sender, whose alerts are appended to the place's one file.
+fn start_sender(place: &Place, load: &dyn Fn(&mut Command)) -> Running {
+    let mut command = place.command(Program::Sender, &["run", "--until-empty"]);
+    let mut printed = OpenOptions::new();
+    let printed = printed
+        .append(true)
+        .create(true)
+        .open(place.path("printed"));
+    command.stdout(printed.expect("a file for alerts"));
+    load(&mut command);
+    place.start(command)
+}
+
+/// The database of one place, in another, with all that stands beside it.
+fn copy_state(from: &Place, to: &Place) {
+    for file in fs::read_dir(from.path("state")).expect("the folder") {
+        let file = file.expect("a file").path();
+        let name = file.file_name().expect("a name");
+        if file.is_file() {
+            fs::copy(&file, to.path("state").join(Path::new(name))).expect("copied");
+        }
+    }
+}
+
+/// How many of `texts` hold `name`: at least one, and of those without a mark at most one. Returns how
+/// many there are beyond the first.
+fn arrived<'t>(texts: impl Iterator<Item = &'t str>, name: &str) -> usize {
+    let copies: Vec<&str> = texts.filter(|text| text.contains(name)).collect();
+    assert!(!copies.is_empty(), "{name} is lost");
+    let bare = copies
+        .iter()
+        .filter(|copy| !copy.contains("(possible repeat)"));
+    assert!(bare.count() <= 1, "{name}: a repeat without its mark");
+    copies.len() - 1
+}
+
+fn errors<S: Story>(name: &str, story: &S) {
+    at_every_operation(name, story, On::All, Error::Io, 1);
+}
+
+/// A disk that is full for a few operations: more than one meets it.
+fn full<S: Story>(name: &str, story: &S) {
+    at_every_operation(name, story, On::Room, Error::NoSpace, FULL_FOR);
+}
+
+fn unreadable<S: Story>(name: &str, story: &S) {
+    at_every_operation(name, story, On::Reads, Error::Io, 1);
+}
+
+#[test]
+fn a_sender_on_a_disk_that_fails_loses_nothing() {
+    errors("sender", &sender::Delivers::new());
+}
+
+#[test]
+fn a_sender_on_a_full_disk_loses_nothing() {
+    full("sender", &sender::Delivers::new());
+}
+
+#[test]
+fn a_sender_on_a_disk_that_reads_with_errors_loses_nothing() {
+    unreadable("sender", &sender::Delivers::new());
+}
+
+#[test]
+fn a_tick_on_a_disk_that_fails_loses_nothing() {
+    errors("tick", &tick::Reads::news());
+}
+
+#[test]
+fn a_tick_on_a_full_disk_loses_nothing() {
+    full("tick", &tick::Reads::news());
+}
+
+#[test]
+fn a_tick_on_a_disk_that_reads_with_errors_loses_nothing() {
+    unreadable("tick", &tick::Reads::news());
+}
+
+#[test]
+fn the_first_tick_on_a_disk_that_fails_leaves_what_the_next_can_go_on_with() {
+    errors("first tick", &tick::Reads::first());
+}
+
+#[test]
+fn the_first_tick_on_a_full_disk_leaves_what_the_next_can_go_on_with() {
+    full("first tick", &tick::Reads::first());
+}
+
+#[test]
+fn a_receiver_on_a_disk_that_fails_keeps_what_it_has_answered() {
+    errors("receiver", &receiver::Receives);
+}
+
+#[test]
+fn a_receiver_on_a_full_disk_keeps_what_it_has_answered() {
+    full("receiver", &receiver::Receives);
+}
