@@ -66,7 +66,7 @@ pub async fn execute(
             Ok(())
         }
         Command::Explain { what, json } => {
-            let config = load(Program::Ingest)?;
+            let config = load(Program::Neither)?;
             explain::run(&what.join(" "), json, &config, world.clock.now(), out)?
         }
         Command::Feeds { command, json } => {
@@ -75,7 +75,7 @@ pub async fn execute(
             feeds::run(command, &config, &world.clock, out).await?
         }
         Command::Beats { json } => {
-            beats::run(&load(Program::Ingest)?, json, world.clock.now(), out)?
+            beats::run(&load(Program::Neither)?, json, world.clock.now(), out)?
         }
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Args::command(), "watchalert-ingest", out);

@@ -48,18 +48,18 @@ pub async fn execute(
             return drain(config, options, world, stop).await;
         }
         Command::Status { json } => {
-            let (sound, printed) = operate::status::run(&load(Program::Sender)?, json, now, out)?;
+            let (sound, printed) = operate::status::run(&load(Program::Neither)?, json, now, out)?;
             if !sound {
                 return Ok(Exit::Unexpected);
             }
             printed
         }
-        Command::Queue(command) => queue(command, &load(Program::Sender)?, &world, out).await?,
+        Command::Queue(command) => queue(command, &load(Program::Neither)?, &world, out).await?,
         Command::Silence(silence) => {
-            operate::silence::run(silence, &load(Program::Sender)?, now, out).await?
+            operate::silence::run(silence, &load(Program::Neither)?, now, out).await?
         }
         Command::Verify { json } => {
-            let (sound, printed) = operate::verify::run(&load(Program::Sender)?, json, now, out)?;
+            let (sound, printed) = operate::verify::run(&load(Program::Neither)?, json, now, out)?;
             if !sound {
                 return Ok(Exit::Unexpected);
             }
@@ -70,14 +70,14 @@ pub async fn execute(
             operate::test::run(&config, &channel, anyway, &world, out).await?
         }
         Command::Backup { file } => {
-            let (sound, printed) = operate::backup::run(&load(Program::Sender)?, &file, now, out)?;
+            let (sound, printed) = operate::backup::run(&load(Program::Neither)?, &file, now, out)?;
             if !sound {
                 return Ok(Exit::Unexpected);
             }
             printed
         }
         Command::Migrate => {
-            let config = load(Program::Sender)?;
+            let config = load(Program::Neither)?;
             drop(Store::open(&config.state_path)?);
             writeln!(out, "{} is ready", config.state_path.display())
         }

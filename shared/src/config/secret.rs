@@ -20,6 +20,9 @@ pub enum Program {
     Sender,
     /// For `check`, which looks at everything.
     Both,
+    /// For commands that only look at the outbox: whoever may do that need not be let into the secrets, which
+    /// may be nowhere but in a unit's credentials.
+    Neither,
 }
 
 impl Program {
@@ -294,6 +297,11 @@ mod tests {
         let world = World::new();
         assert!(world.load(Program::Sender).is_ok());
         assert!(world.load(Program::Both).is_err());
+    }
+
+    #[test]
+    fn who_only_looks_at_the_outbox_needs_no_secret() {
+        assert!(World::new().load(Program::Neither).is_ok());
     }
 
     #[test]
