@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use shared::store::outbox::waiting;
-use shared::store::{SCHEMA, Store, StoreError, invariants};
+use shared::store::{SCHEMA, Store, StoreError, backup, invariants};
 use std::path::{Path, PathBuf};
 use std::thread;
 use tempfile::TempDir;
@@ -109,6 +109,20 @@ fn an_old_schema_becomes_exactly_a_new_one() {
         "1ready 2leased"
     );
     assert_eq!(ask(&db, "SELECT epoch FROM sender_lease"), "7");
+    holds(&store);
+}
+
+/// A snapshot has none, nor has a file whose disk failed while it was being made.
+#[test]
+fn a_file_without_a_write_ahead_log_gets_one_when_it_is_opened() {
+    let world = World::new();
+    world.enqueue("one", &to("screen", "-"), shared::model::Priority::High);
+    let path = world.dir.path().join("restored.db");
+    backup::write(&world.database(), &path, START).expect("a snapshot");
+    let mode = || ask(&stranger(&path), "PRAGMA journal_mode");
+    assert_eq!(mode(), "delete");
+    let store = Store::open(&path).expect("restored");
+    assert_eq!(mode(), "wal");
     holds(&store);
 }
 

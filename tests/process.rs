@@ -27,6 +27,8 @@ mod notify;
 mod operator;
 #[path = "process/output.rs"]
 mod output;
+#[path = "process/power/mod.rs"]
+mod power;
 #[path = "process/prompt.rs"]
 mod prompt;
 #[path = "process/receiver.rs"]
@@ -87,6 +89,18 @@ fn verified(place: &Place) -> Value {
         "{said}"
     );
     json(&place.run(Program::Sender, &["verify", "--json"]).well().out)
+}
+
+/// How many of `texts` hold `name`: at least one, and of those without a mark at most one. Returns how
+/// many there are beyond the first.
+fn arrived<'t>(texts: impl Iterator<Item = &'t str>, name: &str) -> usize {
+    let copies: Vec<&str> = texts.filter(|text| text.contains(name)).collect();
+    assert!(!copies.is_empty(), "{name} is lost");
+    let bare = copies
+        .iter()
+        .filter(|copy| !copy.contains("(possible repeat)"));
+    assert!(bare.count() <= 1, "{name}: a repeat without its mark");
+    copies.len() - 1
 }
 
 fn json(text: &str) -> Value {

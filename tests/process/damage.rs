@@ -7,8 +7,7 @@ use std::os::unix::fs::FileExt;
 use watchalert_tests::feeds::{FeedServer, Reply};
 use watchalert_tests::programs::{BOUND, Place, Program, tell};
 
-const PAGE: u64 = 4096;
-const BYTES: usize = 4096;
+const PAGE: usize = 4096;
 const ROWS: usize = 300;
 
 /// A leaf in the middle of a table, and what stood there.
@@ -22,23 +21,23 @@ impl Damage {
     fn to(place: &Place, table: &str) -> Self {
         let root = format!("SELECT rootpage FROM sqlite_schema WHERE name='{table}'");
         let root: u64 = ask(place, &root).parse().expect("a page");
-        let page = read(place, (root - 1) * PAGE);
+        let page = read(place, (root - 1) * PAGE as u64);
         // <https://sqlite.org/fileformat.html>, "B-tree pages": an interior page of a table, how many
         // cells it has, where each is; a cell begins with the number of the page below.
         assert_eq!(page[0], 5, "{table} has several pages");
         let two = |at: usize| usize::from(u16::from_be_bytes([page[at], page[at + 1]]));
         let cell = two(12 + 2 * (two(3) / 2));
         let below = u32::from_be_bytes(page[cell..cell + 4].try_into().expect("four bytes"));
-        let at = u64::from(below - 1) * PAGE;
+        let at = u64::from(below - 1) * PAGE as u64;
         let good = read(place, at);
         assert_eq!(good[0], 13, "a leaf");
-        write(place, at, &[0xaa; BYTES]);
+        write(place, at, &[0xaa; PAGE]);
         Self { at, good }
     }
 
     fn mend(self, place: &Place) {
         assert!(
-            read(place, self.at) == [0xaa; BYTES],
+            read(place, self.at) == [0xaa; PAGE],
             "somebody wrote over it"
         );
         write(place, self.at, &self.good);
@@ -46,7 +45,7 @@ impl Damage {
 }
 
 fn read(place: &Place, at: u64) -> Vec<u8> {
-    let mut page = vec![0; BYTES];
+    let mut page = vec![0; PAGE];
     let file = fs::File::open(place.database()).expect("the file");
     file.read_exact_at(&mut page, at).expect("a page");
     page

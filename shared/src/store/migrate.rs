@@ -4,7 +4,7 @@ use super::error::StoreError;
 use super::{adopt, open};
 use crate::platform::lock::LockFile;
 use rusqlite::{Connection, TransactionBehavior};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One script per schema version; the last one's number is [`SCHEMA`].
@@ -51,7 +51,7 @@ fn bring_up_to_date(db: &mut Connection, path: &Path) -> Result<(), StoreError> 
         return Err(newer(path, found));
     }
     if found == SCHEMA {
-        return Ok(());
+        return write_ahead(db);
     }
     prepare_file(db)?;
     // References of the article's other tables to its outbox lead to ours, under the same ids.
@@ -117,8 +117,23 @@ fn prepare_file(db: &Connection) -> Result<(), StoreError> {
     if vacuum != 2 {
         db.execute_batch("PRAGMA auto_vacuum=INCREMENTAL; VACUUM;")?;
     }
-    db.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
-    Ok(())
+    write_ahead(db)
+}
+
+/// SQLite answers with the mode that it stays in, and calls that no error, when the disk fails just
+/// then. With any other mode whoever reads would keep the writers out.
+fn write_ahead(db: &Connection) -> Result<(), StoreError> {
+    let mut mode: String = db.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    if mode != "wal" {
+        mode = db.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    }
+    if mode == "wal" {
+        return Ok(());
+    }
+    Err(StoreError::Disk {
+        path: PathBuf::new(),
+        detail: format!("it cannot be given a write-ahead log, its journal mode stays {mode}"),
+    })
 }
 
 fn application(db: &Connection) -> Result<i32, StoreError> {
