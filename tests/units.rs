@@ -66,7 +66,9 @@ mod tests {
         };
         for unit in [INGEST, WARM, SENDER, LISTEN] {
             let report = units.exposure(unit);
-            assert!(report.status.success(), "{}", text_of(&report));
+            let said = text_of(&report);
+            println!("{}", said.trim_end().lines().last().unwrap_or_default());
+            assert!(report.status.success(), "{said}");
         }
     }
 
