@@ -40,6 +40,8 @@ pub enum On {
     All,
     /// Of these, what needs room.
     Room,
+    /// Syncs of the folder itself: whether its files keep their names.
+    Folder,
     /// What reads.
     Reads,
 }
@@ -90,6 +92,7 @@ impl Library {
         let on = match fault.on {
             On::All => "all",
             On::Room => "room",
+            On::Folder => "folder",
             On::Reads => "reads",
         };
         command
