@@ -5,6 +5,8 @@
 mod beginning;
 #[path = "process/broadcast.rs"]
 mod broadcast;
+#[path = "process/clock_set.rs"]
+mod clock_set;
 #[path = "process/crashes.rs"]
 mod crashes;
 #[path = "process/damage.rs"]

@@ -137,10 +137,7 @@ impl Spool {
     /// # Errors
     /// The disk's, or that there is no room in the folder.
     pub fn keep(&self, kept: &Kept) -> io::Result<()> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.folder)?;
+        self.make_folder()?;
         let (head, body) = kept.parts()?;
         let mut waits = self.lock();
         let after = waits.with(kept, head.len() + 1 + body.len());
@@ -161,6 +158,21 @@ impl Spool {
             self.has_waiting.store(true, Ordering::Release);
         }
         written
+    }
+
+    /// A folder that is new must last as well as what is in it.
+    fn make_folder(&self) -> io::Result<()> {
+        match DirBuilder::new().mode(0o700).create(&self.folder) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(()),
+            made => made?,
+        }
+        let above = self.folder.parent();
+        let above = above.filter(|folder| !folder.as_os_str().is_empty());
+        let kept = File::open(above.unwrap_or(Path::new("."))).and_then(|above| above.sync_all());
+        if kept.is_err() {
+            drop(fs::remove_dir(&self.folder));
+        }
+        kept
     }
 
     /// What an earlier receiver was writing when it was killed: it was never answered.

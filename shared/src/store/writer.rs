@@ -206,6 +206,9 @@ impl Desk {
                 committed,
                 Err(StoreError::Full(_) | StoreError::Disk { .. })
             );
+        if let (true, Err(error @ StoreError::Disk { .. })) = (split, &committed) {
+            tracing::warn!("what was to be written together is tried one by one: {error}");
+        }
         for job in batch {
             if split {
                 let mut alone = vec![job];

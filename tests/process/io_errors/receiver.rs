@@ -6,7 +6,9 @@ use crate::receiver::Scene;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::process::Command;
+use watchalert_tests::failing::{Error, Fault, Library, On};
 use watchalert_tests::programs::{BOUND, Ended, Place, Program, until};
+use watchalert_tests::world::stranger;
 
 const POSTS: usize = 6;
 
@@ -62,4 +64,43 @@ impl Story for Receives {
         verified(place);
         0
     }
+}
+
+/// The database is held, so it goes into a folder that is new. Should the power be cut, nobody knows of that
+/// folder before the one above it is on the disk.
+#[test]
+fn a_delivery_whose_new_folder_may_not_last_is_not_answered_with_2xx() {
+    let Some(library) = Library::compiled() else {
+        return;
+    };
+    let posted = Receives.scene();
+    let scene = &posted.scene;
+    let holder = stranger(&scene.place.database());
+    let mut command = scene.place.command(Program::Ingest, &["listen"]);
+    let state = scene
+        .place
+        .path("state")
+        .canonicalize()
+        .expect("the folder");
+    let first = Fault {
+        on: On::Folder,
+        with: Error::Io,
+        at: 1,
+        times: 1,
+    };
+    let met = library.load(&mut command, &state, &scene.place.path("."), first);
+    let receiver = scene.place.start(command);
+    until("it listens", || scene.connects());
+    holder.execute_batch("BEGIN IMMEDIATE").expect("held");
+    assert!(!scene.post(1), "{:?}", met.failed());
+    assert_eq!(met.failed(), ["fsync ."]);
+    assert_eq!(scene.spooled(), 0);
+    assert!(scene.post(2), "the disk is well again");
+    holder.execute_batch("COMMIT").expect("let go");
+    receiver.terminate();
+    receiver.ended(BOUND).well();
+    scene.place.run(Program::Ingest, &[]).well();
+    // The first may come in late all the same: who gets no answer posts again, and that is known by its id.
+    assert!(scene.told().contains(&2));
+    verified(&scene.place);
 }

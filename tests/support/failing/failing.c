@@ -7,7 +7,7 @@
  *   FAILING_FOR    so many fail in a row (1)
  *   FAILING_WITH   the errno
  *   FAILING_ON     "all": what writes, makes, removes, renames or syncs; "room": of these what needs room;
- *                  "reads": what reads, and nothing else
+ *                  "folder": syncs of the folder itself; "reads": what reads, and nothing else
  *   FAILING_COUNT  a file of eight bytes, the count of operations so far
  *   FAILING_TOLD   a file that gets a line for each operation that failed
  *
@@ -29,14 +29,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum kind { SYNC, ROOM, NAME, READ };
+enum kind { SYNC, ROOM, NAME, READ, FOLDER };
 
 static char below[PATH_MAX];
 static char told[PATH_MAX];
 static size_t below_length;
 static long first, times;
 static int with;
-static int on_reads, on_room;
+static int on_reads, on_room, on_folder;
 static _Atomic long *count;
 
 static const char *setting(const char *name, const char *otherwise)
@@ -55,6 +55,7 @@ __attribute__((constructor)) static void begin(void)
     with = atoi(setting("FAILING_WITH", "5"));
     on_reads = strcmp(on, "reads") == 0;
     on_room = strcmp(on, "room") == 0;
+    on_folder = strcmp(on, "folder") == 0;
     int fd = syscall(SYS_openat, AT_FDCWD, setting("FAILING_COUNT", ""), O_RDWR | O_CLOEXEC, 0);
     if (fd < 0)
         return;
@@ -71,7 +72,8 @@ __attribute__((constructor)) static void begin(void)
 static void tell(const char *what, const char *path)
 {
     char line[PATH_MAX + 64];
-    int length = snprintf(line, sizeof line, "%s %s\n", what, path + below_length);
+    const char *name = strlen(path) < below_length ? "." : path + below_length;
+    int length = snprintf(line, sizeof line, "%s %s\n", what, name);
     int fd = syscall(SYS_openat, AT_FDCWD, told, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd >= 0) {
         syscall(SYS_write, fd, line, length);
@@ -82,9 +84,13 @@ static void tell(const char *what, const char *path)
 /* Counts one operation; whether it is one that fails, with errno set. */
 static int fails_at(const char *path, enum kind kind, const char *what)
 {
-    if (!below_length || strncmp(path, below, below_length) != 0)
+    if (!below_length || strncmp(path, below, below_length - 1) != 0)
         return 0;
-    if ((kind == READ) != on_reads || (on_room && kind != ROOM))
+    if (path[below_length - 1] == 0 && kind == SYNC)
+        kind = FOLDER;
+    else if (path[below_length - 1] != '/')
+        return 0;
+    if ((kind == READ) != on_reads || (on_room && kind != ROOM) || (on_folder && kind != FOLDER))
         return 0;
     long number = atomic_fetch_add(count, 1) + 1;
     if (!first || number < first || number - first >= times)

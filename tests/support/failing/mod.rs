@@ -1,13 +1,17 @@
-//! A disk that fails at the Nth operation, under the real programs: a small C library that the
-//! dynamic linker loads before theirs, compiled here when a test asks for it.
+//! A disk that fails at the Nth operation, and a wall clock that is set, under the real programs: small C
+//! libraries that the dynamic linker loads before theirs, compiled here when a test asks for them.
 
 use crate::programs::skip;
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-const SOURCE: &str = include_str!("failing.c");
+const DISK: &str = include_str!("failing.c");
+const CLOCK: &str = include_str!("clock.c");
+
+const LIBRARY: &str = "loaded.so";
 
 /// What an operation that fails says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +44,8 @@ pub enum On {
     All,
     /// Of these, what needs room.
     Room,
+    /// Syncs of the folder itself: whether its files keep their names.
+    Folder,
     /// What reads.
     Reads,
 }
@@ -54,28 +60,32 @@ pub struct Fault {
     pub times: u64,
 }
 
+/// A folder with the compiled library. `None`, which it says: this machine has no C compiler.
+fn compiled(text: &str) -> Option<TempDir> {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let source = dir.path().join("loaded.c");
+    fs::write(&source, text).expect("written");
+    let mut cc = Command::new("cc");
+    cc.args(["-O1", "-shared", "-fPIC", "-o"])
+        .arg(dir.path().join(LIBRARY))
+        .arg(&source);
+    let Ok(compiled) = cc.stdin(Stdio::null()).output() else {
+        skip("no disk can fail and no clock be set: there is no C compiler `cc` here");
+        return None;
+    };
+    let said = String::from_utf8_lossy(&compiled.stderr);
+    assert!(compiled.status.success(), "{said}");
+    Some(dir)
+}
+
 /// The compiled library.
 pub struct Library {
     dir: TempDir,
 }
 
 impl Library {
-    /// `None`, which it says: this machine has no C compiler.
     pub fn compiled() -> Option<Self> {
-        let dir = tempfile::tempdir().expect("a temporary folder");
-        let source = dir.path().join("failing.c");
-        fs::write(&source, SOURCE).expect("written");
-        let mut cc = Command::new("cc");
-        cc.args(["-O1", "-shared", "-fPIC", "-o"])
-            .arg(dir.path().join("failing.so"))
-            .arg(&source);
-        let Ok(compiled) = cc.stdin(Stdio::null()).output() else {
-            skip("no I/O error can be made: there is no C compiler `cc` here");
-            return None;
-        };
-        let said = String::from_utf8_lossy(&compiled.stderr);
-        assert!(compiled.status.success(), "{said}");
-        Some(Self { dir })
+        compiled(DISK).map(|dir| Self { dir })
     }
 
     /// Lets `command`, whose environment is empty, meet the fault in the files of `folder`. `notes` is a
@@ -90,10 +100,11 @@ impl Library {
         let on = match fault.on {
             On::All => "all",
             On::Room => "room",
+            On::Folder => "folder",
             On::Reads => "reads",
         };
         command
-            .env("LD_PRELOAD", self.dir.path().join("failing.so"))
+            .env("LD_PRELOAD", self.dir.path().join(LIBRARY))
             .env("FAILING_BELOW", folder)
             .env("FAILING_ON", on)
             .env("FAILING_WITH", fault.with.number())
@@ -122,5 +133,34 @@ impl Met {
     pub fn failed(&self) -> Vec<String> {
         let told = fs::read_to_string(&self.told).unwrap_or_default();
         told.lines().map(str::to_owned).collect()
+    }
+}
+
+/// A wall clock for some programs alone, which the test sets.
+pub struct WallClock {
+    dir: TempDir,
+}
+
+impl WallClock {
+    /// As the machine's own. `None`: see [`Library::compiled`].
+    pub fn compiled() -> Option<Self> {
+        let clock = compiled(CLOCK).map(|dir| Self { dir })?;
+        clock.set_by(0);
+        Some(clock)
+    }
+
+    pub fn load(&self, command: &mut Command) {
+        command
+            .env("LD_PRELOAD", self.dir.path().join(LIBRARY))
+            .env("CLOCK_SET_BY", self.dir.path().join("set_by"));
+    }
+
+    /// In one write, while they run: so many seconds from the machine's own.
+    pub fn set_by(&self, seconds: i64) {
+        let mut file = fs::OpenOptions::new();
+        let file = file.write(true).create(true).truncate(false);
+        let file = file.open(self.dir.path().join("set_by"));
+        file.and_then(|file| file.write_all_at(&seconds.to_ne_bytes(), 0))
+            .expect("set");
     }
 }
