@@ -90,7 +90,7 @@ fn a_delivery_whose_new_folder_may_not_last_is_not_answered_with_2xx() {
     };
     let met = library.load(&mut command, &state, &scene.place.path("."), first);
     let receiver = scene.place.start(command);
-    until("it listens", || scene.connects());
+    until("it listens", || scene.is_open());
     holder.execute_batch("BEGIN IMMEDIATE").expect("held");
     assert!(!scene.post(1), "{:?}", met.failed());
     assert_eq!(met.failed(), ["fsync ."]);
