@@ -18,6 +18,8 @@ HEAD = """# Proof
 Written by `scripts/prove --write`, and nothing here is typed by hand. Each part names the command that runs it again; a part whose check fails
 writes nothing. Accepted: acknowledged by a commit or an answer, once for each place it is owed to. Lost: accepted, and neither delivered nor
 given up and told. A repeat is a copy beyond the first, and each is marked as a possible repeat.
+Rows of ticks and of the receiver end at the outbox: there delivered means owed in it, each once; no sender runs in them. That the one journal row
+with a repeat has its mark is not checked by its test.
 """
 COLUMNS = ["what", "how often", "seed", "accepted", "delivered", "dead and told", "lost", "repeats", "their cause"]
 
