@@ -12,7 +12,7 @@ use crate::fetch::{ClientOptions, FetchClient};
 use crate::gather::Gathering;
 use crate::heartbeat;
 use crate::judging::Judging;
-use crate::listen;
+use crate::listen::{self, spool::Spool};
 use crate::parsing::Parsing;
 use crate::ping::Pings;
 use crate::plan::{self, Planned};
@@ -378,7 +378,8 @@ impl Tick {
     /// What the receiver had to spool; and what it need not remember any more is forgotten.
     async fn take_in_deliveries(&self) {
         let now = self.scene.clock.now();
-        let taken = listen::take_in(&self.scene.config, &self.store, now).await;
+        let spool = Spool::beside(self.store.path());
+        let taken = listen::take_in(&self.scene.config, &self.store, &spool, now).await;
         let forgotten = self.store.write(move |db| posts::prune(db, now)).await;
         if let Err(error) = taken.and(forgotten) {
             tracing::warn!("spooled deliveries wait for the next tick: {error}");

@@ -175,6 +175,34 @@ fn large_bodies_that_wait_for_their_rest_keep_no_small_one_out() {
 }
 
 #[test]
+fn bodies_of_no_length_that_stall_keep_nobody_out() {
+    let room = Room::new();
+    let head = format!(
+        "POST /hook/infra HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\nX-Hub-Signature-256: sha256={}\r\n\r\n",
+        "0".repeat(64)
+    );
+    // As long as they like: some have just begun, some are large already.
+    let stalled = |kib: usize| {
+        let begun = format!("{head}{:x}\r\n{}", 32 * 1024 * 1024, " ".repeat(kib * 1024));
+        open(&room, begun.as_bytes())
+    };
+    let _begun: Vec<TcpStream> = (0..100).map(|_| stalled(33)).collect();
+    let _large: Vec<TcpStream> = (0..3).map(|_| stalled(1_100)).collect();
+    for number in 0..5 {
+        assert_eq!(
+            room.post(&format!("{number} {}", "x".repeat(60 * 1024))),
+            200
+        );
+        assert_eq!(
+            room.post(&format!("{number} {}", "x".repeat(900 * 1024))),
+            200
+        );
+    }
+    // One of those that stall gives way to it.
+    assert_eq!(room.post(&"x".repeat(3 * 1024 * 1024)), 200);
+}
+
+#[test]
 fn large_honest_bodies_at_once_wait_for_each_other() {
     let room = Room::new();
     let posted: Vec<u16> = std::thread::scope(|scope| {

@@ -154,3 +154,26 @@ fn an_end_does_not_overtake_its_beginning_that_waits_in_a_file() {
     );
     room.end();
 }
+
+#[test]
+fn a_file_that_cannot_be_read_holds_nothing_up() {
+    let mut room = Room::new();
+    // Nobody can read this as a file.
+    let stuck = room
+        .dir
+        .path()
+        .join("state.db.spool/000000000000000-1-1.post");
+    std::fs::create_dir_all(&stuck).expect("a folder");
+    room.end();
+    room.start("");
+    until("what comes goes into the database", || {
+        room.post("an honest one") == 200
+    });
+    assert_eq!(room.post("another"), 200);
+    assert!(stuck.exists());
+    assert_eq!(
+        room.ask("SELECT count(*) FROM outbox WHERE kind='notice'"),
+        "0"
+    );
+    room.end();
+}

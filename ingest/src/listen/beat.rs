@@ -6,7 +6,7 @@ use shared::config::{Config, Problem};
 use shared::model::{Heard, Signal, Timestamp};
 use shared::platform::doorbell;
 use shared::policy::text::{one_line, shorten};
-use shared::store::{Store, StoreError, beside};
+use shared::store::{Db, Store, StoreError, beside};
 
 /// What an address of a heartbeat begins with.
 pub const PREFIX: &str = "/heartbeat/";
@@ -102,16 +102,38 @@ pub async fn receive(
     heard: Heard,
     now: Timestamp,
 ) -> Result<Changed, StoreError> {
+    let received = receive_unless(store, config, heard, now, || false).await?;
+    Ok(received.unwrap_or_default())
+}
+
+/// The same; `None`, and nothing stored, when it would overtake something.
+///
+/// # Errors
+/// As [`receive`].
+pub async fn receive_unless(
+    store: &Store,
+    config: &Config,
+    heard: Heard,
+    now: Timestamp,
+    overtakes: impl Fn() -> bool + Send + 'static,
+) -> Result<Option<Changed>, StoreError> {
     let Some(beat) = config.beats.iter().find(|beat| beat.name == heard.name) else {
         tracing::warn!(
             name = heard.name,
             "a call of a heartbeat that is not configured"
         );
-        return Ok(Changed::default());
+        return Ok(Some(Changed::default()));
     };
     let watched = Watched::of(beat, config, now);
-    let changed = store.write(move |db| watched.hear(db, &heard, now)).await?;
-    if changed.rows > 0 {
+    let hear = move |db: &Db| {
+        if overtakes() {
+            Ok(None)
+        } else {
+            watched.hear(db, &heard, now).map(Some)
+        }
+    };
+    let changed = store.write(hear).await?;
+    if changed.as_ref().is_some_and(|changed| changed.rows > 0) {
         doorbell::ring(&beside(store.path(), ".bell"));
     }
     Ok(changed)

@@ -59,7 +59,7 @@ pub(super) async fn behind(receiver: Arc<Receiver>) {
 async fn round(receiver: &Receiver, state: &mut State) -> Result<(), StoreError> {
     let store = open(receiver).await?;
     let (config, clock) = (&receiver.config, &receiver.clock);
-    let taken = take_in(config, &store, clock.now()).await;
+    let taken = take_in(config, &store, &receiver.spool, clock.now()).await;
     if let Err(error) = receiver.spool.count() {
         tracing::warn!(%error, "the spool cannot be counted");
     }
@@ -81,13 +81,16 @@ async fn round(receiver: &Receiver, state: &mut State) -> Result<(), StoreError>
 /// Once an hour for each webhook that gets more than it takes, as soon as the database takes that.
 async fn tell_of_too_many(receiver: &Receiver, store: &Store) -> Result<(), StoreError> {
     let (config, now) = (&receiver.config, receiver.clock.now());
-    for name in receiver.pacer.owes_notice() {
-        if let Some(notice) = pace::notice(&name, config, now) {
-            let notify = move |db: &Db| outbox::notify(db, &notice, now).map(drop);
-            store.write(notify).await?;
-            doorbell::ring(&beside(store.path(), ".bell"));
+    for name in receiver.pacer.take_owed() {
+        let Some(notice) = pace::notice(&name, config, now) else {
+            continue;
+        };
+        let notify = move |db: &Db| outbox::notify(db, &notice, now).map(drop);
+        if let Err(error) = store.write(notify).await {
+            receiver.pacer.owe_notice(&name);
+            return Err(error);
         }
-        receiver.pacer.has_told(&name);
+        doorbell::ring(&beside(store.path(), ".bell"));
     }
     Ok(())
 }

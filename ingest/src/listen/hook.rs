@@ -3,7 +3,8 @@
 use super::beat::{self, Doors};
 use super::body::{self, BodyError, Read};
 use super::pace::{self, Pacer};
-use super::seats::{Seat, Seats};
+use super::room::{Held, Room, is_large, too_large};
+use super::seats::Seat;
 use super::signature::{self, Offered};
 use super::spool::{Kept, Spool, Spooled};
 use crate::panics::caught;
@@ -15,7 +16,7 @@ use shared::config::{Config, Problem, Webhook, WebhookKind};
 use shared::model::{Category, DedupKey, Entry, Rating, Severity, Timestamp};
 use shared::platform::clock::Clock;
 use shared::store::posts::{self, Arrival, Post, Received};
-use shared::store::{Remedy, Store, StoreError, room};
+use shared::store::{Db, Remedy, Store, StoreError, room};
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -23,21 +24,14 @@ use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// A body may take so long to come; GitHub waits for ten seconds in all (docs.github.com, "Handling
-/// failed webhook deliveries").
-const BODY_TIME: Duration = Duration::from_secs(8);
-/// Of bodies in memory at the same time, until they are kept, but for the beginning of each.
-const ROOM_KIB: u32 = 32 * 1024;
-/// So much of a body takes no room: most are smaller, and wait for no large one. The seats bound them.
-const BEGINNING: usize = 32 * 1024;
-/// A body that is not whole after so long gives its room to one that waits: 25 MiB take 2 s at 100 Mbit/s.
-const ROOM_PATIENCE: Duration = Duration::from_secs(2);
 /// The database is given so long before the spool takes a delivery: senders wait for a second, or less.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// After it was in vain the database is not asked for so long.
 const HELD: Duration = Duration::from_millis(250);
 /// A note that does not come is done without: what counts is the call.
 const NOTE_TIME: Duration = Duration::from_secs(1);
+
+const OTHERS_WAIT: &str = "it is held, or others wait";
 
 /// What the sender of a delivery is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +40,7 @@ pub(super) struct Answer {
     pub(super) text: String,
 }
 
-fn answer(status: StatusCode, text: impl Into<String>) -> Answer {
+pub(super) fn answer(status: StatusCode, text: impl Into<String>) -> Answer {
     Answer {
         status,
         text: text.into(),
@@ -60,8 +54,7 @@ pub(super) struct Receiver {
     pub(super) store: OnceLock<Arc<Store>>,
     pub(super) clock: Clock,
     pub(super) spool: Arc<Spool>,
-    /// In KiB; a body takes as much as it has, once it is more than a beginning.
-    room: Arc<Seats>,
+    room: Room,
     /// Of the heartbeats.
     doors: Doors,
     pub(super) pacer: Pacer,
@@ -82,7 +75,7 @@ impl Receiver {
             config,
             store: OnceLock::new(),
             clock,
-            room: Seats::new(ROOM_KIB as usize, ROOM_PATIENCE),
+            room: Room::new(),
             arrived: Notify::new(),
             held_until: Mutex::new(None),
         })
@@ -101,7 +94,7 @@ impl Receiver {
         let webhook = webhook.ok_or_else(|| answer(StatusCode::NOT_FOUND, "no such webhook"))?;
         require_type(headers)?;
         let length = self.length(headers)?;
-        let (body, _room) = self.verified(webhook, headers, body, length).await?;
+        let (body, _held) = self.verified(webhook, headers, body, length).await?;
         seat.is_served();
         let now = self.clock.now();
         if !self.pacer.takes(name, Instant::now()) {
@@ -142,7 +135,7 @@ impl Receiver {
         headers: &HeaderMap,
         body: Body,
         length: Option<u64>,
-    ) -> Result<(Vec<u8>, Option<Seat>), Answer> {
+    ) -> Result<(Vec<u8>, Held), Answer> {
         let secret = webhook.secret.resolve().map_err(|problem| {
             tracing::error!(
                 webhook = webhook.name,
@@ -170,74 +163,37 @@ impl Receiver {
             authorization: text(headers, header::AUTHORIZATION.as_str()),
         };
         let proof = signature::offered(webhook.kind, &secret, &offered).ok_or_else(refused)?;
-        let (body, room) = self.read(body, length).await?;
+        let (body, held) = self
+            .room
+            .read(body, length, self.config.listen.max_body)
+            .await?;
         if !signature::is_whole(&proof, &secret, &body) {
             return Err(refused());
         }
-        Ok((body, room))
-    }
-
-    /// Within its time and its size, and within the room that all bodies have together, which it gives back
-    /// when the seat is dropped.
-    async fn read(
-        &self,
-        mut body: Body,
-        length: Option<u64>,
-    ) -> Result<(Vec<u8>, Option<Seat>), Answer> {
-        let end = Instant::now() + BODY_TIME;
-        let slow = |_| answer(StatusCode::REQUEST_TIMEOUT, "the body came too slowly");
-        let most = usize::try_from(self.config.listen.max_body).unwrap_or(usize::MAX);
-        let (mut read, mut room) = (Vec::new(), None);
-        loop {
-            let frame = timeout_at(end, body.frame());
-            let frame = match &room {
-                None => frame.await,
-                Some(room) => tokio::select! {
-                    frame = frame => frame,
-                    () = Seat::ousted(room) => return Err(too_slow_for_others()),
-                },
-            };
-            let Some(frame) = frame.map_err(slow)? else {
-                break;
-            };
-            let broken = |error| {
-                tracing::debug!("a body broke off: {error}");
-                answer(StatusCode::BAD_REQUEST, "the body broke off")
-            };
-            let Ok(data) = frame.map_err(broken)?.into_data() else {
-                continue;
-            };
-            if read.len() + data.len() > most {
-                return Err(too_large());
-            }
-            read.extend_from_slice(&data);
-            if room.is_none() && read.len() > BEGINNING {
-                // All of it at once: two that each have a part would wait for each other.
-                let whole = length.map_or(self.config.listen.max_body, |length| length);
-                let kib = u32::try_from(whole.div_ceil(1024)).unwrap_or(ROOM_KIB);
-                let taken = timeout_at(end, self.room.take(kib.min(ROOM_KIB)));
-                room = taken.await.map_err(slow)?.ok();
-            }
-        }
-        if let Some(room) = &room {
-            room.is_served();
-        }
-        Ok((read, room))
+        Ok((body, held))
     }
 
     /// In the database, or, when that does not take it in time, in the spool.
     async fn keep(&self, arrival: Arrival, spooled: Spooled) -> Answer {
         let Some(store) = self.open_store() else {
-            let why = "it is held, or others wait";
-            return self.keep_for_later(Kept::Post(spooled), why).await;
+            return self.keep_for_later(Kept::Post(spooled), OTHERS_WAIT).await;
         };
         let now = spooled.received();
-        let write = store.write(move |db| posts::receive(db, &arrival, now));
-        let why = match timeout(PATIENCE, write).await {
-            Ok(Ok(received)) => {
+        let spool = Arc::clone(&self.spool);
+        // Asked again in its turn: what gave up before it is on its way to the spool.
+        let receive = move |db: &Db| {
+            if spool.has_waiting() {
+                Ok(None)
+            } else {
+                posts::receive(db, &arrival, now).map(Some)
+            }
+        };
+        let why = match timeout(PATIENCE, store.write(receive)).await {
+            Ok(Ok(Some(received))) => {
                 self.arrived.notify_one();
                 return told(received);
             }
+            Ok(Ok(None)) => OTHERS_WAIT.to_owned(),
             Ok(Err(error)) if error.remedy() == Remedy::Skip => {
                 tracing::error!(
                     webhook = spooled.hook,
@@ -264,12 +220,14 @@ impl Receiver {
             return Some(self.refuse(&name));
         }
         let Some(store) = self.open_store() else {
-            let why = "it is held, or others wait";
-            return Some(self.keep_for_later(Kept::Beat(heard), why).await);
+            return Some(self.keep_for_later(Kept::Beat(heard), OTHERS_WAIT).await);
         };
-        let kept = beat::receive(store, &self.config, heard.clone(), now);
+        let spool = Arc::clone(&self.spool);
+        let overtakes = move || spool.has_waiting();
+        let kept = beat::receive_unless(store, &self.config, heard.clone(), now, overtakes);
         let why = match timeout(PATIENCE, kept).await {
-            Ok(Ok(_changed)) => return Some(answer(StatusCode::OK, "heard")),
+            Ok(Ok(Some(_changed))) => return Some(answer(StatusCode::OK, "heard")),
+            Ok(Ok(None)) => OTHERS_WAIT.to_owned(),
             Ok(Err(error)) => refusal(&error),
             Err(_elapsed) => "it did not answer in time".to_owned(),
         };
@@ -301,6 +259,8 @@ impl Receiver {
     }
 
     async fn keep_for_later(&self, kept: Kept, why: &str) -> Answer {
+        // Before anything else is done: from here on nothing that comes later goes before it.
+        let _coming = self.spool.expect();
         let spool = Arc::clone(&self.spool);
         let keeping = spawn_blocking(move || spool.keep(&kept)).await;
         match keeping.unwrap_or_else(|panic| Err(io::Error::other(panic))) {
@@ -359,15 +319,6 @@ fn told(received: Received) -> Answer {
     }
 }
 
-fn too_slow_for_others() -> Answer {
-    let why = "the body came too slowly while others waited; try again";
-    answer(StatusCode::REQUEST_TIMEOUT, why)
-}
-
-fn too_large() -> Answer {
-    answer(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large")
-}
-
 /// JSON, or the form in which GitHub can send it.
 fn require_type(headers: &HeaderMap) -> Result<(), Answer> {
     let Some(found) = text(headers, header::CONTENT_TYPE.as_str()) else {
@@ -407,7 +358,7 @@ fn spooled(webhook: &Webhook, headers: &HeaderMap, body: Vec<u8>, now: Timestamp
 
 /// What the body says; a large one keeps nobody else waiting meanwhile.
 async fn parsed(webhook: &Webhook, spooled: Spooled) -> Result<(Arrival, Spooled), Answer> {
-    let (webhook, is_large) = (webhook.clone(), spooled.body.len() > BEGINNING);
+    let (webhook, is_large) = (webhook.clone(), is_large(&spooled.body));
     let parse = move || (arrival(&webhook, &spooled), spooled);
     let (arrival, spooled) = if is_large {
         spawn_blocking(parse)

@@ -21,9 +21,9 @@ use std::path::PathBuf;
 pub(crate) async fn take_in(
     config: &Config,
     store: &Store,
+    spool: &Spool,
     now: Timestamp,
 ) -> Result<usize, StoreError> {
-    let spool = Spool::beside(store.path());
     let waiting = spool.waiting().unwrap_or_else(|error| {
         tracing::warn!(%error, "the spool cannot be read");
         Vec::new()
@@ -32,6 +32,10 @@ pub(crate) async fn take_in(
     for path in waiting {
         // Ten thousand files take longer than systemd waits to hear of us.
         systemd::alive();
+        if spool.is_taken(&path) {
+            drop(Spool::taken(&path));
+            continue;
+        }
         let kept = match Spool::read(&path) {
             Ok(kept) => kept,
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
@@ -40,18 +44,18 @@ pub(crate) async fn take_in(
                 continue;
             }
             Err(error) => {
-                tracing::warn!(%error, file = %path.display(), "what was spooled waits");
+                spool.is_stuck(&path, false, &format!("it cannot be read: {error}"));
                 continue;
             }
         };
         match store_kept(config, store, kept, now).await {
-            Ok(()) => {
-                // What stays is taken in again, and known then.
-                if let Err(error) = Spool::taken(&path) {
-                    tracing::warn!(%error, file = %path.display(), "what was spooled cannot be put away");
+            Ok(()) => match Spool::taken(&path) {
+                Ok(()) => taken += 1,
+                Err(error) => {
+                    let why = format!("it is taken in, and cannot be put away: {error}");
+                    spool.is_stuck(&path, true, &why);
                 }
-                taken += 1;
-            }
+            },
             Err(Obstacle::Database(error)) => return Err(error),
             Err(Obstacle::File(why)) => unfit.push((path, why)),
         }
@@ -66,7 +70,7 @@ pub(crate) async fn take_in(
     for (path, why) in unfit {
         tracing::error!(file = %path.display(), "what was spooled is set aside: {why}");
         if let Err(error) = Spool::set_aside(&path) {
-            tracing::warn!(%error, file = %path.display(), "what was spooled cannot be set aside");
+            spool.is_stuck(&path, false, &format!("it cannot be set aside: {error}"));
         }
     }
     Ok(taken)

@@ -68,16 +68,22 @@ impl Pacer {
         count.too_many.tell(now)
     }
 
-    /// Of whom it must be told.
-    pub(super) fn owes_notice(&self) -> Vec<String> {
-        let of = self.lock();
-        let owing = of.iter().filter(|(_, count)| count.owes_notice);
-        owing.map(|(name, _)| name.clone()).collect()
+    /// Of whom it must be told. What comes too fast from now on is owed anew.
+    pub(super) fn take_owed(&self) -> Vec<String> {
+        let mut of = self.lock();
+        let owing = of.iter_mut().filter(|(_, count)| count.owes_notice);
+        owing
+            .map(|(name, count)| {
+                count.owes_notice = false;
+                name.clone()
+            })
+            .collect()
     }
 
-    pub(super) fn has_told(&self, name: &str) {
+    /// It could not be told.
+    pub(super) fn owe_notice(&self, name: &str) {
         if let Some(count) = self.lock().get_mut(name) {
-            count.owes_notice = false;
+            count.owes_notice = true;
         }
     }
 

@@ -34,7 +34,7 @@ pub(super) struct Seat {
     /// Its place among those that wait; `None` while it is served.
     place: Mutex<Option<u64>>,
     ousted: Arc<Notify>,
-    _permit: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
 }
 
 impl Seats {
@@ -49,26 +49,31 @@ impl Seats {
 
     /// So many seats for one, whose request is not complete.
     pub(super) async fn take(self: &Arc<Self>, count: u32) -> std::io::Result<Seat> {
-        let permit = loop {
-            if let Ok(permit) = Arc::clone(&self.free).try_acquire_many_owned(count) {
-                break permit;
-            }
-            let wait = self.oust(self.patience);
+        let seat = Seat {
+            permit: self.permit(count).await?,
+            seats: Arc::clone(self),
+            place: Mutex::new(None),
+            ousted: Arc::new(Notify::new()),
+        };
+        seat.waits();
+        Ok(seat)
+    }
+
+    /// In its turn: who asked before is served before.
+    async fn permit(&self, count: u32) -> std::io::Result<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.free).acquire_many_owned(count);
+        tokio::pin!(permit);
+        let mut wait = Duration::ZERO;
+        loop {
             tokio::select! {
-                permit = Arc::clone(&self.free).acquire_many_owned(count) => break permit.map_err(std::io::Error::other)?,
+                biased;
+                permit = &mut permit => return permit.map_err(std::io::Error::other),
                 // One at a time is sent away: only where nobody was, whoever waits next is looked at.
                 () = self.changed.notified(), if wait == AGAIN => {}
                 () = sleep(wait) => {}
             }
-        };
-        let seat = Seat {
-            seats: Arc::clone(self),
-            place: Mutex::new(None),
-            ousted: Arc::new(Notify::new()),
-            _permit: permit,
-        };
-        seat.waits();
-        Ok(seat)
+            wait = self.oust(self.patience);
+        }
     }
 
     /// Sends away the one that has waited longest, when that is longer than `patience`. When to look again.
@@ -115,6 +120,19 @@ impl Seat {
         if let Some(number) = place.take() {
             self.seats.waiting().since.remove(&number);
         }
+    }
+
+    /// So many more for the same.
+    ///
+    /// # Errors
+    /// It is sent away itself while it waits for them.
+    pub(super) async fn grow(&mut self, count: u32) -> std::io::Result<()> {
+        let more = tokio::select! {
+            more = self.seats.permit(count) => more?,
+            () = self.ousted.notified() => return Err(std::io::ErrorKind::Interrupted.into()),
+        };
+        self.permit.merge(more);
+        Ok(())
     }
 
     /// Returns when another needs the seat.
@@ -170,6 +188,40 @@ mod tests {
         assert!(is_ousted(&small).await && is_ousted(&large).await);
         drop((small, large));
         drop(next.await.expect("the seats that were given up"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asked_first_is_served_first_however_much_it_wants() {
+        let seats = Seats::new(10, Duration::from_secs(3_600));
+        let holder = seats.take(8).await.expect("seats");
+        let mut asked = Vec::new();
+        for (number, count) in [(1, 5), (2, 1), (3, 1)] {
+            let seats = std::sync::Arc::clone(&seats);
+            asked.push(tokio::spawn(async move {
+                let seat = seats.take(count).await.expect("seats");
+                (number, tokio::time::Instant::now(), seat)
+            }));
+            tokio::time::sleep(MOMENT).await;
+        }
+        // Longer than any of them waits before it looks again.
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert!(asked.iter().all(|asked| !asked.is_finished()));
+        drop(holder);
+        for (asked, number) in asked.into_iter().zip(1..) {
+            assert_eq!(asked.await.expect("no panic").0, number);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_wants_more_waits_for_it_and_may_be_sent_away_meanwhile() {
+        let seats = Seats::new(4, Duration::from_secs(1));
+        let mut first = seats.take(2).await.expect("seats");
+        let mut second = seats.take(2).await.expect("seats");
+        second.is_served();
+        let refused = first.grow(1).await.expect_err("it was here first");
+        assert_eq!(refused.kind(), std::io::ErrorKind::Interrupted);
+        drop(first);
+        second.grow(2).await.expect("all of them");
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,12 +4,13 @@
 use serde::{Deserialize, Serialize};
 use shared::model::{Heard, Timestamp};
 use shared::platform::crash;
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Files, and bytes, that wait at most: a day of a busy installation.
 const MOST_FILES: usize = 10_000;
@@ -84,6 +85,11 @@ pub struct Spool {
     waits: Mutex<Waits>,
     /// Whether anything waits, for who cannot wait for a disk.
     has_waiting: AtomicBool,
+    /// On their way into the folder.
+    coming: AtomicUsize,
+    /// What could not be read or put away, and whether it is in the database: it is tried again, and nothing
+    /// waits behind it.
+    stuck: Mutex<BTreeMap<PathBuf, bool>>,
 }
 
 /// What waits in the folder.
@@ -101,16 +107,42 @@ impl Spool {
             next: AtomicU64::new(0),
             waits: Mutex::default(),
             has_waiting: AtomicBool::new(false),
+            coming: AtomicUsize::new(0),
+            stuck: Mutex::default(),
         }
     }
 
-    /// Whether what comes now would overtake what waits. As of the last [count](Self::count), and what was
-    /// kept since.
+    /// Whether what comes now would overtake what waits, or is on its way here. As of the last
+    /// [count](Self::count), and what was kept since.
     pub fn has_waiting(&self) -> bool {
-        self.has_waiting.load(Ordering::Acquire)
+        self.coming.load(Ordering::Acquire) > 0 || self.has_waiting.load(Ordering::Acquire)
     }
 
-    /// Counts what waits; others take it in, too.
+    /// From now on something is on its way here, until this is dropped.
+    #[must_use]
+    pub fn expect(self: &Arc<Self>) -> Coming {
+        self.coming.fetch_add(1, Ordering::AcqRel);
+        Coming(Arc::clone(self))
+    }
+
+    /// Said once in the log.
+    pub fn is_stuck(&self, path: &Path, is_taken: bool, why: &str) {
+        let known = self.stuck().insert(path.to_owned(), is_taken);
+        if known.is_none() {
+            tracing::error!(file = %path.display(), "what was spooled stays there: {why}");
+        }
+    }
+
+    /// Whether it is in the database, and could not be put away.
+    pub fn is_taken(&self, path: &Path) -> bool {
+        self.stuck().get(path).is_some_and(|is_taken| *is_taken)
+    }
+
+    fn stuck(&self) -> MutexGuard<'_, BTreeMap<PathBuf, bool>> {
+        self.stuck.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts what waits, and is not stuck; others take it in, too.
     ///
     /// # Errors
     /// The folder's.
@@ -118,6 +150,9 @@ impl Spool {
         let mut waits = self.lock();
         let mut found = Waits::default();
         for path in self.waiting()? {
+            if self.stuck().contains_key(&path) {
+                continue;
+            }
             found.files += 1;
             found.beats += usize::from(is_beat(&path));
             // One that is gone by now waits no more.
@@ -236,6 +271,16 @@ impl Spool {
     }
 }
 
+/// Something on its way into the spool.
+#[derive(Debug)]
+pub struct Coming(Arc<Spool>);
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        self.0.coming.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 impl Waits {
     fn with(self, kept: &Kept, bytes: usize) -> Self {
         Self {
@@ -312,6 +357,22 @@ mod tests {
         Spool::taken(&waiting[2]).unwrap();
         assert!(spool.has_waiting(), "as of the last count");
         assert_eq!(spool.count().unwrap(), 0);
+        assert!(!spool.has_waiting());
+    }
+
+    #[test]
+    fn what_is_stuck_is_tried_again_and_nothing_waits_behind_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Arc::new(Spool::beside(&folder.path().join("state.db")));
+        spool.keep(&spooled(1, b"{}")).unwrap();
+        let path = spool.waiting().unwrap().remove(0);
+        spool.is_stuck(&path, false, "nobody may read it");
+        assert_eq!(spool.count().unwrap(), 0);
+        assert!(!spool.has_waiting());
+        assert_eq!(spool.waiting().unwrap(), [path]);
+        let coming = spool.expect();
+        assert!(spool.has_waiting(), "one is on its way");
+        drop(coming);
         assert!(!spool.has_waiting());
     }
 
