@@ -199,3 +199,25 @@ fn an_alert_expires_at_its_time_and_not_before() {
     assert_eq!(expire(), 0);
     world.all_invariants_hold();
 }
+
+#[test]
+fn what_fails_over_is_as_old_as_since_it_was_owed() {
+    let world = World::new();
+    let (phone, screen) = (to("phone", "news"), to("screen", "-"));
+    enqueue(&world, &[(&phone, &screen)]);
+    // Through the night.
+    let morning = world.clock.now() + 540 * MINUTE;
+    let stranger = world.stranger();
+    let held = "UPDATE outbox SET not_before=?1,fallback_at=?1+60";
+    stranger
+        .execute(held, [morning.unix_seconds()])
+        .expect("held");
+    world.take_over();
+    world.advance(542 * MINUTE);
+    move_on(&world, &phone);
+    let now = world.clock.now();
+    let oldest = world.read(move |db| shared::store::alarms::oldest(db, now));
+    let (place, since, _) = oldest.expect("one waits");
+    assert_eq!((place, since), (screen, morning));
+    world.all_invariants_hold();
+}

@@ -1,7 +1,7 @@
 //! What webhooks bring: each delivery once, and the end of something where its beginning was told.
 
 use shared::config::{Config, Program, Surroundings};
-use shared::model::{Category, DedupKey, Entry, Rating, Severity};
+use shared::model::{Category, DedupKey, Entry, Rating, Severity, Timestamp};
 use shared::store::posts::{self, Arrival, Post, Received, Repeats, Thread};
 use shared::store::{Db, items};
 use std::path::Path;
@@ -239,4 +239,44 @@ fn old_deliveries_are_forgotten_and_their_items_are_not() {
     let again = arrival("1", "b", vec![post("a push", Severity::Low)]);
     assert_eq!(receive(&world, again), known);
     world.all_invariants_hold();
+}
+
+#[test]
+fn time_in_which_nobody_looked_is_excused_once() {
+    let world = World::new();
+    let minute = Duration::from_secs(60);
+    let look = || {
+        let now = world.clock.now();
+        let look = move |db: &_| posts::look(db, 6 * minute, now);
+        world.write(look).expect("looked");
+    };
+    let now = world.clock.now();
+    let expect = move |db: &_| posts::expect(db, "infra", now);
+    world.write(expect).expect("expected");
+    let silent_for = || {
+        let since: f64 = world
+            .ask("SELECT seeded_at FROM feed")
+            .parse()
+            .expect("a time");
+        world
+            .clock
+            .now()
+            .since(Timestamp::from_unix_seconds(since))
+            .as_secs()
+            / 60
+    };
+    look();
+    for _ in 0..10 {
+        world.advance(5 * minute);
+        look();
+    }
+    assert_eq!(silent_for(), 50);
+    world.advance(HOUR);
+    for _ in 0..3 {
+        look();
+    }
+    assert_eq!(silent_for(), 50, "of the hour nothing counts");
+    world.advance(5 * minute);
+    look();
+    assert_eq!(silent_for(), 55);
 }

@@ -6,7 +6,7 @@ use shared::model::{Alert, Severity, Timestamp};
 use shared::policy::text::span;
 use shared::store::health::{self, Health, Told};
 use shared::store::outbox::{self, Notice};
-use shared::store::{Db, Store, StoreError, heartbeats, posts};
+use shared::store::{Db, Store, StoreError, posts};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -38,31 +38,19 @@ pub(crate) async fn tell(
     if watched.is_empty() {
         return Ok(0);
     }
+    let most_apart = config.ingest.interval * MOST_APART;
+    store
+        .write(move |db| posts::look(db, most_apart, now))
+        .await?;
     let known = store.read(health::all).await?;
     let known: HashMap<&str, &Health> = known.iter().map(|one| (one.url.as_str(), one)).collect();
     let mut rows = 0;
-    // While no tick came nobody listened either, perhaps: that time is nobody's silence.
-    let path = store.path().to_owned();
-    let last = store
-        .read(move |db| heartbeats::read(db, &path, now))
-        .await?;
-    let away = last
-        .finished_at
-        .map_or(Duration::ZERO, |last| now.since(last));
-    let away = Some(away).filter(|away| *away > config.ingest.interval * MOST_APART);
     for (hook, quiet_after) in watched {
         let Some(health) = known.get(hook.url().as_str()) else {
             let name = hook.name.clone();
             store.write(move |db| posts::expect(db, &name, now)).await?;
             continue;
         };
-        if let Some(away) = away {
-            let id = health.id;
-            store
-                .write(move |db| posts::excuse(db, id, away, now))
-                .await?;
-            continue;
-        }
         let Some((what, at)) = news(health, quiet_after, now) else {
             continue;
         };

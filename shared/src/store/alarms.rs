@@ -70,10 +70,10 @@ pub fn oldest(
 ) -> Result<Option<(Destination, Timestamp, i64)>, StoreError> {
     const OLDEST: &str = "\
 SELECT channel,chat_id,min(since),count(*)
-  FROM (SELECT channel,chat_id,max(not_before,created_at) AS since FROM outbox
+  FROM (SELECT channel,chat_id,max(not_before,created_at,coalesce(revived_at,0)) AS since FROM outbox
          WHERE state='ready' AND not_before<=:now AND kind<>'notice'
         UNION ALL
-        SELECT channel,chat_id,max(not_before,created_at) FROM outbox WHERE state='leased' AND kind<>'notice')
+        SELECT channel,chat_id,max(not_before,created_at,coalesce(revived_at,0)) FROM outbox WHERE state='leased' AND kind<>'notice')
 HAVING count(*)>0";
     let oldest =
         db.prepare_cached(OLDEST)?

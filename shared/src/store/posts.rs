@@ -108,13 +108,26 @@ INSERT INTO feed(url,title,seeded_at,seed_told_at) VALUES(:url,:name,:now,:now) 
     Ok(())
 }
 
-/// So long nobody could have heard a webhook: its silence is counted without that.
-pub fn excuse(db: &Db, feed_id: i64, away: Duration, now: Timestamp) -> Result<(), StoreError> {
+/// A tick looks at who is silent. When the last one that did so was longer ago than `most_apart`, nobody may
+/// have heard anything since: that time is nobody's silence.
+pub fn look(db: &Db, most_apart: Duration, now: Timestamp) -> Result<(), StoreError> {
+    const LAST: &str = "SELECT finished_at FROM heartbeat WHERE name='webhooks'";
+    const LOOKED: &str = "\
+INSERT INTO heartbeat(name,finished_at) VALUES('webhooks',:now) ON CONFLICT(name) DO UPDATE SET finished_at=:now";
     const EXCUSE: &str = "\
-UPDATE feed SET seeded_at=min(max(seeded_at,coalesce(succeeded_at,0))+:away,:now) WHERE id=:id AND quiet_told_at IS NULL";
-    db.prepare_cached(EXCUSE)?.execute(named_params! {
-        ":away": away.as_secs_f64(), ":now": now.unix_seconds(), ":id": feed_id,
-    })?;
+UPDATE feed SET seeded_at=min(max(seeded_at,coalesce(succeeded_at,0))+:away,:now)
+ WHERE url GLOB 'webhook:*' AND seeded_at IS NOT NULL AND quiet_told_at IS NULL";
+    let last: Option<f64> = db
+        .prepare_cached(LAST)?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    let away = last.map(|last| now.since(Timestamp::from_unix_seconds(last)));
+    if let Some(away) = away.filter(|away| *away > most_apart) {
+        db.prepare_cached(EXCUSE)?
+            .execute(named_params! {":away": away.as_secs_f64(), ":now": now.unix_seconds()})?;
+    }
+    db.prepare_cached(LOOKED)?
+        .execute(named_params! {":now": now.unix_seconds()})?;
     Ok(())
 }
 

@@ -271,13 +271,14 @@ impl Picture {
                 {
                     return false;
                 }
+                let since = late.owed_since();
                 let copy = Row {
                     idempotency_key: Some(key),
                     alert_id: late.alert_id,
                     payload: late.payload,
                     priority: late.priority,
                     single: late.single & 1,
-                    ..Row::fresh(&late.kind, &to, Priority::Normal, late.created_at)
+                    ..Row::fresh(&late.kind, &to, Priority::Normal, since)
                 };
                 self.add(copy)
             }

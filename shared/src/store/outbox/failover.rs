@@ -33,10 +33,11 @@ SELECT id,kind,fallback_channel FROM outbox INDEXED BY outbox_fallback
  WHERE state='ready' AND fallback_at IS NOT NULL AND fallback_at<=:now AND not_before<=:now
    AND channel=:channel AND chat_id=:chat AND (:closed OR attempts>0 OR released_from IS NOT NULL) LIMIT :limit";
 
-/// As old as it was: nobody waited less for it. One that may have arrived is marked, and so in no digest.
+/// As old as what was owed is: nobody waited less for it, nor for longer. One that may have arrived is marked, and so in no digest.
 const COPY: &str = "\
 INSERT INTO outbox(idempotency_key,kind,alert_id,channel,chat_id,payload,priority,next_attempt,created_at,single)
-SELECT 'f:'||id||':'||fallback_channel,kind,alert_id,fallback_channel,fallback_chat_id,payload,priority,0,created_at,single&1
+SELECT 'f:'||id||':'||fallback_channel,kind,alert_id,fallback_channel,fallback_chat_id,payload,priority,0,
+       max(created_at,not_before,coalesce(revived_at,0)),single&1
   FROM outbox WHERE id=:id AND fallback_channel<>'' RETURNING id";
 
 /// A row of the same alert for that place: its own, or of another that failed over to it.
