@@ -267,6 +267,7 @@ impl Spool {
 
     /// It can never be taken in: it stays for a person, and in nobody's way.
     pub fn set_aside(path: &Path) -> io::Result<()> {
+        crash::point("spool.aside");
         fs::rename(path, path.with_extension(BAD))
     }
 }
