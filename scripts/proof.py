@@ -18,8 +18,6 @@ HEAD = """# Proof
 Written by `scripts/prove --write`, and nothing here is typed by hand. Each part names the command that runs it again; a part whose check fails
 writes nothing. Accepted: acknowledged by a commit or an answer, once for each place it is owed to. Lost: accepted, and neither delivered nor
 given up and told. A repeat is a copy beyond the first, and each is marked as a possible repeat.
-Rows of ticks and of the receiver end at the outbox: there delivered means owed in it, each once; no sender runs in them. That the one journal row
-with a repeat has its mark is not checked by its test.
 """
 COLUMNS = ["what", "how often", "seed", "accepted", "delivered", "dead and told", "lost", "repeats", "their cause"]
 
@@ -50,7 +48,9 @@ def section(part, printed, seconds):
     lines = [line for line in re.findall(r"^.*?proof (.*)", printed, re.M) if not line.startswith("sample ")]
     rows = [line for line in lines if line.startswith("| ")]
     others = [line for line in lines if not line.startswith("| ")]
-    commit = subprocess.run(["git", "log", "-1", "--format=%h"], capture_output=True, text=True, check=True).stdout.strip()
+    commit = git("log", "-1", "--format=%h")
+    if git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{PROOF}", ":!tests/soak.svg"):
+        commit += " with changes"
     day = time.strftime("%Y-%m-%d", time.gmtime())
     command = "scripts/soak MINUTES" if part == "soak" else f"scripts/prove {part}"
     text = [f"`{command}`: {day}, commit {commit}, {os.cpu_count()} cores, Linux {kernel()}, {seconds} s."]
@@ -59,6 +59,10 @@ def section(part, printed, seconds):
     if others:
         text += ["", *[f"- {line}" for line in others]]
     return "\n".join(text)
+
+
+def git(*arguments):
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def kernel():

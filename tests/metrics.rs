@@ -42,6 +42,10 @@ fn config(text: &str) -> Config {
 }
 
 fn scrape(world: &World) -> String {
+    scrape_with(world, CONFIG)
+}
+
+fn scrape_with(world: &World, text: &str) -> String {
     let (now, path) = (world.clock.now(), world.database());
     let metrics = world.read(move |db| metrics::read(db, &path, now));
     let machine = Machine {
@@ -51,7 +55,7 @@ fn scrape(world: &World) -> String {
         log: 4_152,
         free: Some(52_428_800_000),
     };
-    serve::metrics::text(&metrics, &Names::of(&config(CONFIG)), machine)
+    serve::metrics::text(&metrics, &Names::of(&config(text)), machine)
 }
 
 fn limited(seconds: u64) -> Fault {
@@ -279,6 +283,25 @@ fn no_count_falls_when_rows_leave_senders_follow_each_other_and_people_decide() 
         (all - 8.0).abs() < 0.1,
         "one more than in the history, and one cut off: {all}"
     );
+}
+
+#[test]
+fn a_channel_that_leaves_the_configuration_keeps_its_counts() {
+    let scene = Scene::new();
+    scene.history();
+    let without = "default_channel = 'ops'\n[channel.ops]\nkind = 'console'\n";
+    let attempts = |text: &str| -> Vec<(String, f64)> {
+        let counts = counts(text).into_iter();
+        let attempts = counts.filter(|(name, _)| name.starts_with("watchalert_attempts_total"));
+        attempts.collect()
+    };
+    let before = attempts(&scrape(&scene.world));
+    assert!(
+        before
+            .iter()
+            .any(|(name, count)| name.contains("phone") && *count > 0.0)
+    );
+    assert_eq!(attempts(&scrape_with(&scene.world, without)), before);
 }
 
 #[test]

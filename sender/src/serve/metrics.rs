@@ -25,10 +25,10 @@ const OUTCOMES: [&str; 6] = [
 ];
 /// Of a row that has not arrived.
 const STATES: [&str; 3] = ["ready", "leased", "folded"];
-/// Channels that rows name and the configuration does not.
+/// Channels that rows name and no configuration ever did.
 const OTHER: &str = "other";
 
-/// The channels of the configuration.
+/// The channels of the configuration, and those that it had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     known: BTreeSet<String>,
@@ -43,6 +43,18 @@ impl Names {
         Self {
             known: names.collect(),
             default: config.default_channel.clone(),
+        }
+    }
+
+    /// Whatever was ever sent to was configured then: its counts stay under its name, so that none falls
+    /// and none jumps.
+    fn and_past(&self, metrics: &Metrics) -> Self {
+        let attempts = metrics.tallies.iter().filter(|of| of.name == "attempt");
+        let past = attempts.map(|of| of.channel.clone());
+        let past = past.filter(|channel| !channel.is_empty());
+        Self {
+            known: self.known.iter().cloned().chain(past).collect(),
+            default: self.default.clone(),
         }
     }
 
@@ -109,7 +121,7 @@ pub fn text(metrics: &Metrics, names: &Names, machine: Machine) -> String {
     let mut families = Families {
         page: Page::default(),
         metrics,
-        names,
+        names: &names.and_past(metrics),
         machine,
     };
     families.programs();
@@ -174,7 +186,7 @@ impl Families<'_> {
         }
         self.by_channel(
             "watchalert_possible_repeats_total",
-            "Copies that went out with the mark of a possible repeat, by channel.",
+            "Copies that went out, or may have, with the mark of a possible repeat, by channel.",
             "repeat",
         );
     }
