@@ -209,6 +209,9 @@ fn receiver(point: &str, is_held: bool) {
         if let Some(db) = held {
             db.execute_batch("COMMIT").expect("let go");
         }
+        until("it has told what it took, or has ended", || {
+            !is_alive(&running) || scene.told().is_superset(&answered.posts)
+        });
         stopped(running)
     });
     let delivered = all_are_told(&scene, &answered);
