@@ -2,7 +2,7 @@
 
 usage: scripts/proof.py PART=FILE=SECONDS...
 
-FILE holds what the part printed. Called by `scripts/prove --write`, which alone writes tests/PROOF.md.
+FILE holds what the part printed. Called by the scripts whose commands tests/PROOF.md names; nobody else writes it.
 """
 
 import os
@@ -15,10 +15,12 @@ import time
 PROOF = "tests/PROOF.md"
 HEAD = """# Proof
 
-Written by `scripts/prove --write`, and nothing here is typed by hand. Each part names the command that runs it again; a part whose check fails
-writes nothing. Accepted: acknowledged by a commit or an answer, once for each place it is owed to. Lost: accepted, and neither delivered nor
-given up and told. A repeat is a copy beyond the first, and each is marked as a possible repeat.
+Written by `scripts/prove --write` and the other commands named here, and nothing here is typed by hand. Each part names the command that
+runs it again; a part whose check fails writes nothing. Accepted: acknowledged by a commit or an answer, once for each place it is owed to.
+Lost: accepted, and neither delivered nor given up and told. A repeat is a copy beyond the first, and each is marked as a possible repeat.
 """
+# Commands of their own.
+OTHERS = {"soak": "scripts/soak MINUTES", "systemd": "scripts/try-systemd --write"}
 COLUMNS = ["what", "how often", "seed", "accepted", "delivered", "dead and told", "lost", "repeats", "their cause"]
 
 
@@ -52,7 +54,7 @@ def section(part, printed, seconds):
     if git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{PROOF}", ":!tests/soak.svg"):
         commit += " with changes"
     day = time.strftime("%Y-%m-%d", time.gmtime())
-    command = "scripts/soak MINUTES" if part == "soak" else f"scripts/prove {part}"
+    command = OTHERS.get(part, f"scripts/prove {part}")
     text = [f"`{command}`: {day}, commit {commit}, {os.cpu_count()} cores, Linux {kernel()}, {seconds} s."]
     if rows:
         text += ["", table(COLUMNS), table(["---"] * len(COLUMNS)), *rows]

@@ -92,6 +92,7 @@ impl Soak {
 
     /// Half a second of its life. On average three alerts a second for four chats, which take four messages.
     fn step(&mut self) {
+        self.restart();
         if self.chance.bool() {
             self.post();
         }
@@ -132,7 +133,17 @@ impl Soak {
         self.posted += 1;
     }
 
+    /// As systemd does: a sender that starts while somebody holds the database for long says so and ends.
+    fn restart(&mut self) {
+        if !self.sender.runs() {
+            let said = self.sender.said();
+            assert!(said.contains("was held by another process"), "{said}");
+            self.sender = self.place.start_sender(&["run"]);
+        }
+    }
+
     fn kill_sender(&mut self) {
+        self.restart();
         let next = self.place.start_sender(&["queue", "list"]);
         let old = std::mem::replace(&mut self.sender, next);
         assert!(old.kill(), "the sender ended by itself");
@@ -206,7 +217,8 @@ impl Soak {
             tick.ended(BOUND);
         }
         self.place.run(Program::Ingest, &["--now"]).well();
-        let is_done = || {
+        let mut is_done = || {
+            self.restart();
             let waits = "SELECT count(*) FROM outbox WHERE state IN('ready','leased')";
             fs::read_dir(self.place.path("state/state.db.spool")).map_or(0, Iterator::count) == 0
                 && ask(&self.place, waits) == "0"
@@ -215,7 +227,7 @@ impl Soak {
                     "SELECT count(*) FROM item WHERE state='pending'",
                 ) == "0"
         };
-        assert!(within(PATIENCE, is_done), "{}", self.sender.said());
+        assert!(within(PATIENCE, &mut is_done), "{}", self.sender.said());
     }
 
     /// Every entry and every delivery that was answered has arrived; copies beyond the first are marked.

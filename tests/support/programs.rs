@@ -255,11 +255,15 @@ impl Running {
         self.child.try_wait().expect("the state of a child")
     }
 
-    /// `kill -9`. `false`: it had ended by itself before.
+    /// `kill -9`. `false`: it had ended by itself before, and its last words are in the test's output.
     pub fn kill(mut self) -> bool {
         self.child.kill().expect("a child can be killed");
         let status = self.child.wait().expect("a killed child ends");
-        status.signal() == Some(9)
+        let was_killed = status.signal() == Some(9);
+        if !was_killed {
+            eprintln!("{status}: {}", self.said());
+        }
+        was_killed
     }
 
     /// Asks it to end, as systemd does.
