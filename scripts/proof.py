@@ -1,7 +1,9 @@
 """Makes a section of tests/PROOF.md for each part of the proof that ran; the other sections stay as they are.
 
-usage: scripts/proof.py PART=FILE=SECONDS...
+usage: scripts/proof.py state
+       scripts/proof.py STATE PART=FILE=SECONDS...
 
+STATE is what the first form has printed before anything was built: the commit, and whether there are changes.
 FILE holds what the part printed. Called by the scripts whose commands tests/PROOF.md names; nobody else writes it.
 """
 
@@ -17,7 +19,9 @@ HEAD = """# Proof
 
 Written by `scripts/prove --write` and the other commands named here, and nothing here is typed by hand. Each part names the command that
 runs it again; a part whose check fails writes nothing. Accepted: acknowledged by a commit or an answer, once for each place it is owed to.
-Lost: accepted, and neither delivered nor given up and told. A repeat is a copy beyond the first, and each is marked as a possible repeat.
+Lost: accepted, and neither delivered nor given up and told. A repeat is a copy beyond the first, and each is marked as a possible repeat;
+its causes are the attempts of which the sender has noted no end: interrupted, it was ended between claim and commit; unknown, no answer came.
+The programs are debug builds, which have the named points; those under systemd are the release that is packaged.
 """
 # Commands of their own.
 OTHERS = {"soak": "scripts/soak MINUTES", "systemd": "scripts/try-systemd --write"}
@@ -26,11 +30,14 @@ COLUMNS = ["what", "how often", "seed", "accepted", "delivered", "dead and told"
 
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    if sys.argv[1:] == ["state"]:
+        print(state())
+        return
     sections = read_sections()
-    for argument in sys.argv[1:]:
+    for argument in sys.argv[2:]:
         part, path, seconds = argument.rsplit("=", 2)
         with open(path, encoding="utf-8") as printed:
-            sections[part] = section(part, printed.read(), int(seconds))
+            sections[part] = section(part, sys.argv[1], printed.read(), int(seconds))
     order = [line.split("PARTS=(")[1].rstrip(")\n").split() for line in open("scripts/prove") if "PARTS=(" in line][0]
     with open(PROOF, "w", encoding="utf-8") as proof:
         proof.write(HEAD)
@@ -46,13 +53,16 @@ def read_sections():
     return {name: text.strip() for name, text in zip(parts[1::2], parts[2::2])}
 
 
-def section(part, printed, seconds):
+def state():
+    commit = git("log", "-1", "--format=%h")
+    changed = git("status", "--porcelain", "--", ".", f":!{PROOF}", ":!tests/soak.svg")
+    return commit + (" with changes" if changed else "")
+
+
+def section(part, commit, printed, seconds):
     lines = [line for line in re.findall(r"^.*?proof (.*)", printed, re.M) if not line.startswith("sample ")]
     rows = [line for line in lines if line.startswith("| ")]
     others = [line for line in lines if not line.startswith("| ")]
-    commit = git("log", "-1", "--format=%h")
-    if git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{PROOF}", ":!tests/soak.svg"):
-        commit += " with changes"
     day = time.strftime("%Y-%m-%d", time.gmtime())
     command = OTHERS.get(part, f"scripts/prove {part}")
     text = [f"`{command}`: {day}, commit {commit}, {os.cpu_count()} cores, Linux {kernel()}, {seconds} s."]

@@ -93,6 +93,13 @@ fn verified(place: &Place) -> Value {
     json(&place.run(Program::Sender, &["verify", "--json"]).well().out)
 }
 
+/// Why something may have come before: of attempts whose end the sender does not know, how many and of which kind.
+fn causes(place: &Place) -> String {
+    let noted = "SELECT coalesce(group_concat(n||' '||outcome,', '),'-') FROM (SELECT count(*) AS n,outcome \
+                 FROM attempt WHERE outcome IN('interrupted','unknown') GROUP BY outcome ORDER BY outcome)";
+    ask(place, noted)
+}
+
 /// How many of `texts` hold `name`: at least one, and of those without a mark at most one. Returns how
 /// many there are beyond the first.
 fn arrived<'t>(texts: impl Iterator<Item = &'t str>, name: &str) -> usize {

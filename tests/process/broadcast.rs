@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 use watchalert_tests::programs::{BOUND, Place, Program, long, now, pause, tell, within};
+use watchalert_tests::proof::Proof;
 use watchalert_tests::telegram::{Fault, Limits, Options, Telegram};
 
 const CHATS: i64 = 5_000;
@@ -58,6 +59,18 @@ fn add_graves(place: &Place) {
         let grave = ["queue", "add", &text, "--priority", "critical"];
         place.run(Program::Sender, &grave).well();
     }
+}
+
+fn proof(reached: usize, dead: usize) {
+    Proof {
+        what: "a broadcast, with critical alerts amid it",
+        how: format!("to {CHATS} chats, said twice; {BLOCKED} have blocked us, {GONE} are gone"),
+        accepted: usize::try_from(CHATS).expect("a count") + CRITICAL,
+        delivered: reached + CRITICAL,
+        dead,
+        ..Proof::default()
+    }
+    .tell();
 }
 
 #[test]
@@ -119,6 +132,7 @@ fn a_broadcast_to_5000_chats_keeps_the_rate_gives_way_and_is_said_once() {
         .expect("a count");
     assert!((1..=8).contains(&notices), "{notices}");
     verified(&place);
+    proof(reached, dead.parse().expect("a count"));
     tell(&format!(
         "broadcast: {reached} of {CHATS} chats at {rate:.1} a second, no limit broken, in {:.0} s; {CRITICAL} critical alerts \
          meanwhile, the longest {longest:.3} s from commit to request; {dead} dead in {notices} notices; said again: nothing sent",

@@ -4,9 +4,10 @@
 use super::kills::{self, News};
 use super::receiver::Scene;
 use super::town::Town;
-use super::{arrived, ask, verified};
+use super::{arrived, ask, causes, verified};
 use shared::platform::clock::Clock;
 use std::collections::BTreeSet;
+use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 use watchalert_tests::programs::{BOUND, Place, Program, Running, long, until};
 use watchalert_tests::proof::Proof;
@@ -41,8 +42,8 @@ fn crashed(running: Running) -> bool {
     true
 }
 
-/// One life after the other until nothing waits any more; each looks anew for what is late. From life `from`
-/// on they crash, until one of them has. Whether one did.
+/// One life after the other until nothing waits any more: the first for mail and bot, which fails; before each of the
+/// others what waits for the bot comes to be late. From life `from` on they crash, until one of them has. Whether one did.
 fn drain(town: &Town, from: usize, crash_at: &str) -> bool {
     let (mut has_crashed, mut life) = (false, 0);
     until("nothing waits", || {
@@ -51,6 +52,9 @@ fn drain(town: &Town, from: usize, crash_at: &str) -> bool {
         } else {
             crash_at
         };
+        if life > 0 {
+            town.make_late();
+        }
         life += 1;
         let arguments = ["run", "--until-empty"];
         has_crashed |= crashed(start(&town.place, Program::Sender, &arguments, crash_at));
@@ -61,7 +65,8 @@ fn drain(town: &Town, from: usize, crash_at: &str) -> bool {
 
 /// A batch for each crash: six alerts by mail in a digest and singly, and by failover to ntfy.
 fn sender(point: &str) {
-    let mut town = Town::with_fallback_after(Duration::from_millis(20));
+    // Later than any test runs: what is late is said.
+    let mut town = Town::with_fallback_after(Duration::from_secs(3_600));
     // The first life calls the bot and the mail server; the second one finds what is late, and calls ntfy.
     let crashes: usize = [0, 1]
         .map(|from| {
@@ -96,7 +101,7 @@ fn sender(point: &str) {
         accepted: 2 * town.alerts,
         delivered: arrived.alerts,
         repeats: arrived.again,
-        cause: "taken by the other side, and ended before the commit",
+        cause: &causes(&town.place),
         ..Proof::default()
     }
     .tell();
@@ -195,6 +200,9 @@ fn stopped(mut receiver: Running) -> bool {
 
 fn receiver(point: &str, is_held: bool) {
     let scene = Scene::new();
+    let bell = UnixDatagram::bind(scene.place.path("state/state.db.bell")).expect("a bell");
+    bell.set_nonblocking(true)
+        .expect("a bell that is looked at");
     let mut answered = Answered::default();
     let crashes = at_each_passing(point, |crash_at| {
         let held = is_held.then(|| stranger(&scene.place.database()));
@@ -212,6 +220,10 @@ fn receiver(point: &str, is_held: bool) {
         until("it has told what it took, or has ended", || {
             !is_alive(&running) || scene.told().is_superset(&answered.posts)
         });
+        until("it has rung, or has ended", || {
+            !is_alive(&running) || bell.recv(&mut [0]).is_ok()
+        });
+        while bell.recv(&mut [0]).is_ok() {}
         stopped(running)
     });
     let delivered = all_are_told(&scene, &answered);

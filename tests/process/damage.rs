@@ -1,11 +1,12 @@
 //! A page that is damaged in the midst of a good file: whoever meets it says so and ends with 4, writes
 //! nothing over it, and what it holds is delivered when it is mended.
 
-use super::{QUIET, ask, enqueue, verified};
+use super::{QUIET, ask, causes, enqueue, verified};
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use watchalert_tests::feeds::{FeedServer, Reply};
-use watchalert_tests::programs::{BOUND, Place, Program, tell};
+use watchalert_tests::programs::{BOUND, Place, Program};
+use watchalert_tests::proof::Proof;
 
 const PAGE: usize = 4096;
 const ROWS: usize = 300;
@@ -92,9 +93,16 @@ fn a_sender_that_meets_a_damaged_page_says_so_and_ends_and_goes_on_when_it_is_me
     let marked = printed.matches("(possible repeat) ").count();
     assert_eq!(again, marked, "each copy is marked");
     verified(&place);
-    tell(&format!(
-        "damaged page: {before} of {ROWS} rows sent around it, the others when it was mended; {marked} repeats, each marked"
-    ));
+    Proof {
+        what: "a sender that meets a damaged page",
+        how: format!("{before} sent around it, the others when it is mended"),
+        accepted: ROWS,
+        delivered: ROWS,
+        repeats: again,
+        cause: &causes(&place),
+        ..Proof::default()
+    }
+    .tell();
 }
 
 #[test]
@@ -131,4 +139,12 @@ fn a_tick_that_meets_a_damaged_page_says_so_and_ends_and_goes_on_when_it_is_mend
         assert_eq!(place.printed().matches(&link).count(), copies, "{entry}");
     }
     verified(&place);
+    Proof {
+        what: "a tick that meets a damaged page",
+        how: "twice; the next one when it is mended".to_owned(),
+        accepted: 2,
+        delivered: 2,
+        ..Proof::default()
+    }
+    .tell();
 }

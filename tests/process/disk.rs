@@ -1,7 +1,7 @@
 //! Disks that are full or read-only: a tick says so and ends, a sender rests and sends no storm of
 //! copies, and both go on by themselves when there is room again.
 
-use super::{QUIET, ask, copies, enqueue, verified};
+use super::{QUIET, ask, causes, copies, enqueue, verified};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::time::Duration;
 use watchalert_tests::programs::{
     BOUND, Place, Program, Running, long, pause, tell, until, within,
 };
+use watchalert_tests::proof::Proof;
 
 /// A small file system of its own over the folder of the database: room for the write-ahead log,
 /// which grows to 4 MB before SQLite begins it anew, and little more.
@@ -286,9 +287,14 @@ fn a_sender_on_a_full_disk_sends_no_storm_and_goes_on_when_there_is_room() {
     }
     assert_eq!(ask(&place, "SELECT max(attempts) FROM outbox"), "1");
     assert_eq!(verified(&place)["audit"]["repeats_marked"], 0);
-    tell(&format!(
-        "full disk: {second} of {ROWS} rows printed while it was full, no copy of any"
-    ));
+    Proof {
+        what: "a sender whose disk comes to be full",
+        how: format!("{second} sent before there was room again"),
+        accepted: ROWS,
+        delivered: ROWS,
+        ..Proof::default()
+    }
+    .tell();
 }
 
 /// Stops a sender on a full disk, after `meanwhile`, and starts one when there is room again.
@@ -328,9 +334,14 @@ fn completions_that_found_no_room_are_kept_in_the_journal_and_not_sent_again() {
     }
     assert_eq!(verified(&place)["audit"]["repeats_marked"], 0);
     assert!((1..=2).contains(&kept), "{kept} completions kept");
-    tell(&format!(
-        "journal: {kept} completions kept, replayed, not sent again"
-    ));
+    Proof {
+        what: "a sender on a full disk, stopped",
+        how: format!("{kept} completions in its journal"),
+        accepted: 200,
+        delivered: 200,
+        ..Proof::default()
+    }
+    .tell();
 }
 
 /// Somebody took the reserved room away: then the repeat is marked.
@@ -352,7 +363,16 @@ fn completions_that_can_be_kept_nowhere_are_repeated_and_marked() {
     assert!((1..=2).contains(&marked), "{marked}");
     assert_eq!(place.printed().matches(" row ").count(), 200 + marked);
     assert_eq!(verified(&place)["audit"]["repeats_marked"], marked);
-    tell(&format!("no journal: {marked} repeats, each marked"));
+    Proof {
+        what: "a sender on a full disk, stopped, with no room for its journal",
+        how: "once".to_owned(),
+        accepted: 200,
+        delivered: 200,
+        repeats: marked,
+        cause: &causes(&place),
+        ..Proof::default()
+    }
+    .tell();
 }
 
 fn lines(path: &Path) -> usize {

@@ -1,7 +1,7 @@
 //! Kills at random moments, again and again, while alerts pass from feeds to the console: none is
 //! lost, and every copy beyond the first is marked and has its interrupted attempt.
 
-use super::verified;
+use super::{causes, verified};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -299,7 +299,7 @@ fn kills_of_both_programs_lose_nothing_and_every_repeat_is_marked_and_explained(
     assert!(interrupted > 0, "no kill met a delivery in flight");
     let printed = copies(&place.printed());
     let again: i64 = printed.values().map(|of| of.plain + of.marked - 1).sum();
-    let (printed, told) = (printed.len(), rows(&place).len());
+    let printed = printed.len();
     for (what, kills) in [
         ("a tick, killed", ticks.hits),
         ("a sender, killed", senders.hits),
@@ -310,13 +310,13 @@ fn kills_of_both_programs_lose_nothing_and_every_repeat_is_marked_and_explained(
             how: format!("{kills} kill -9"),
             seed: Some(seed),
             accepted: news.total(),
-            delivered: if is_sender { printed } else { told },
+            delivered: printed,
             repeats: if is_sender {
                 usize::try_from(again).expect("a small number")
             } else {
                 0
             },
-            cause: "printed, and killed before the commit",
+            cause: &causes(&place),
             ..Proof::default()
         }
         .tell();

@@ -2,7 +2,7 @@
 //! fallback, and delivers to ntfy and mail: nothing is lost, every repeat is marked and counted.
 
 use super::town::Town;
-use super::{ask, verified};
+use super::{ask, causes, verified};
 use std::time::Duration;
 use watchalert_tests::ntfy;
 use watchalert_tests::programs::{BOUND, long, now, pause, seed, tell, within};
@@ -60,7 +60,7 @@ fn kills_amid_digests_failovers_ntfy_and_mail_lose_nothing_and_every_repeat_is_m
         accepted: 2 * town.alerts,
         delivered: arrived.alerts,
         repeats: arrived.again,
-        cause: "taken by the other side, and killed before the commit",
+        cause: &causes(&town.place),
         ..Proof::default()
     }
     .tell();

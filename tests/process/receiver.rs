@@ -130,6 +130,15 @@ impl Scene {
     }
 }
 
+/// Says so at the end, however that comes: else a test that fails would never end.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 #[test]
 fn what_was_answered_survives_every_kill_and_is_told_once() {
     let kills = if long() { 500 } else { 12 };
@@ -150,6 +159,7 @@ fn what_was_answered_survives_every_kill_and_is_told_once() {
             }
             number
         });
+        let end = Ends(over);
         for _ in 0..kills {
             let receiver = scene.start();
             pause(Duration::from_millis(chance.u64(20..300)));
@@ -166,7 +176,7 @@ fn what_was_answered_survives_every_kill_and_is_told_once() {
                 assert!(receiver.kill(), "it ended by itself");
             }
         }
-        over.store(true, Ordering::Release);
+        drop(end);
         posted = client.join().expect("a client");
     });
     let last = scene.start();
@@ -241,6 +251,7 @@ fn signals_end_it_well_and_a_busy_address_is_named() {
         let receiver = scene.start();
         scene.answers();
         assert!(scene.post(1));
+        until("it is told", || scene.told() == BTreeSet::from([1]));
         if signal == "TERM" {
             let second = scene.place.run(Program::Ingest, &["listen"]);
             let why = second.refused(1);

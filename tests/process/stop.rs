@@ -109,7 +109,8 @@ fn what_is_in_flight_at_a_stop_finishes() {
 /// An attempt is open for longer than any write to a pipe with room in it takes.
 fn hangs(place: &Place, sender: &mut Running) -> bool {
     assert!(sender.runs(), "{}", sender.said());
-    let open = "SELECT count(*) FROM attempt WHERE ended_at IS NULL AND started_at<unixepoch('subsec')-0.5";
+    let open =
+        "SELECT count(*) FROM attempt WHERE ended_at IS NULL AND started_at<unixepoch('subsec')-2";
     ask(place, open) == "1"
 }
 

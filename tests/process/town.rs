@@ -12,7 +12,7 @@ use watchalert_tests::ntfy::{self, Ntfy};
 use watchalert_tests::programs::Place;
 use watchalert_tests::smtp::{PASSWORD, Seen, Smtp, Tls};
 use watchalert_tests::telegram::{Fault, Options, Telegram};
-use watchalert_tests::world::{owed, runtime, to};
+use watchalert_tests::world::{owed, runtime, stranger, to};
 
 const MARK: &str = "(possible repeat) ";
 /// Alerts of one tick: more than go out by themselves.
@@ -114,6 +114,14 @@ impl Town {
         };
         let written = runtime().block_on(self.store.write(enqueue));
         written.expect("enqueued");
+    }
+
+    /// What waits for the bot has waited for long enough.
+    pub(super) fn make_late(&self) {
+        let late = "UPDATE outbox SET fallback_at=unixepoch()-1 WHERE state='ready' AND fallback_at IS NOT NULL";
+        stranger(&self.place.database())
+            .execute_batch(late)
+            .expect("made late");
     }
 
     /// One alert, for the mailbox alone.

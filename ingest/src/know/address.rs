@@ -167,6 +167,10 @@ mod tests {
         let places = ["https://example.org/log#v1", "https://example.org/log#v2"];
         let [one, other] = places.map(|link| Address::parse(link).unwrap());
         assert_eq!(one.page(), other.page());
+        let routes = ["https://example.org/#!/1", "https://example.org/#/2"];
+        let [one, other] = routes.map(|link| Address::parse(link).unwrap());
+        assert_eq!((one.page(), &one.place), ("example.org#!/1", &None));
+        assert_eq!(other.page(), "example.org#/2", "another page of one site");
     }
 
     #[test]

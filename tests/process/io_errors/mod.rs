@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::Command;
 use watchalert_tests::failing::{Error, Fault, Library, Met, On};
 use watchalert_tests::programs::{Ended, Place, Program, Running, long, now, seed, tell};
+use watchalert_tests::proof::Proof;
 
 /// Points of a story that the short form tries.
 const POINTS: u64 = 3;
@@ -33,9 +34,18 @@ trait Story {
     /// The program at work; `load` puts the failing disk under a command.
     fn play(&self, scene: &Self::Scene, load: &dyn Fn(&mut Command)) -> Ended;
 
-    /// The same again on a good disk, to its end. All that was accepted has arrived; returns how many
-    /// copies came beyond the first, each marked.
-    fn end(&self, scene: &Self::Scene) -> usize;
+    /// The same again on a good disk, to its end. All that was accepted has arrived, or is given up and told.
+    fn end(&self, scene: &Self::Scene) -> Account;
+}
+
+/// Of what was accepted.
+#[derive(Clone, Copy, Default)]
+struct Account {
+    accepted: usize,
+    /// Given up, and told.
+    dead: usize,
+    /// Copies beyond the first, each marked.
+    repeats: usize,
 }
 
 /// What was seen at all points of a story.
@@ -44,7 +54,7 @@ struct Tally {
     points: usize,
     /// Ended with 4: the others went on and ended with 0.
     refused: usize,
-    repeats: usize,
+    account: Account,
     /// After which operations nothing was said.
     silent: BTreeMap<String, usize>,
 }
@@ -56,6 +66,41 @@ impl Tally {
         if !says_so(ended) {
             *self.silent.entry(failed[0].clone()).or_default() += 1;
         }
+    }
+
+    fn add(&mut self, other: Account) {
+        let Account {
+            accepted,
+            dead,
+            repeats,
+        } = &mut self.account;
+        *accepted += other.accepted;
+        *dead += other.dead;
+        *repeats += other.repeats;
+    }
+
+    fn tell(&self, name: &str, fault: Fault, operations: u64) {
+        let next = match fault.times {
+            1 => String::new(),
+            times => format!(" and the next {}", times - 1),
+        };
+        let Account {
+            accepted,
+            dead,
+            repeats,
+        } = self.account;
+        Proof {
+            what: &format!("{name}: {}{next}", fault.with.name()),
+            how: format!("at {} of about {operations} operations", self.points),
+            accepted,
+            // Each story has looked for everything.
+            delivered: accepted - dead,
+            dead,
+            repeats,
+            cause: "its completion did not reach the disk",
+            ..Proof::default()
+        }
+        .tell();
     }
 }
 
@@ -74,7 +119,7 @@ fn at_every_operation<S: Story>(name: &str, story: &S, on: On, with: Error, time
     let scene = story.scene();
     let (ended, met) = play(&library, story, &scene, never);
     ended.well();
-    assert_eq!(story.end(&scene), 0, "a repeat without a fault");
+    assert_eq!(story.end(&scene).repeats, 0, "a repeat without a fault");
     let operations = met.operations();
     assert!(operations > 0, "nothing was counted");
 
@@ -98,22 +143,16 @@ fn at_every_operation<S: Story>(name: &str, story: &S, on: On, with: Error, time
         in_vain = 0;
         ends_as_documented(&ended, at - step, &failed);
         tally.note(&ended, &failed);
-        tally.repeats += story.end(&scene);
+        tally.add(story.end(&scene));
         let mode = ask(S::place(&scene), "PRAGMA journal_mode");
         assert_eq!(mode, "wal", "operation {}, {failed:?}", at - step);
     }
+    tally.tell(name, never, operations);
     tell(&format!(
-        "io-errors: {name}, {} at {} of about {operations} operations{}: {} ended with 4, {} went on; 0 lost, {} marked repeats; nothing was said after {:?}; {:.0} s",
+        "io-errors: {name}, {}: {} ended with 4, {} went on; nothing was said after {:?}; {:.0} s",
         with.name(),
-        tally.points,
-        if times == 1 {
-            String::new()
-        } else {
-            format!(" and the next {}", times - 1)
-        },
         tally.refused,
         tally.points - tally.refused,
-        tally.repeats,
         tally.silent,
         start.elapsed().as_secs_f64()
     ));

@@ -1,7 +1,7 @@
 //! A sender's story: rows for a console, a digest and a critical alert for ntfy, one row that goes to
 //! its fallback and dies there, with the notice of that.
 
-use super::{Story, arrived, ask, copy_state, start_sender, verified};
+use super::{Account, Story, arrived, ask, copy_state, start_sender, verified};
 use crate::QUIET;
 use shared::model::Priority;
 use shared::platform::clock::Clock;
@@ -103,15 +103,15 @@ impl Story for Delivers {
         start_sender(&scene.place, load).ended(BOUND)
     }
 
-    fn end(&self, scene: &Scene) -> usize {
+    fn end(&self, scene: &Scene) -> Account {
         let place = &scene.place;
         start_sender(place, &|_| ()).ended(BOUND).well();
         assert_eq!(ask(place, ROWS), "dead 1,folded 6,moved 1,sent 5");
         assert_eq!(ask(place, NOTICES), "1");
         let printed = place.printed();
-        let mut again = 0;
+        let mut repeats = 0;
         for name in ["a", "b", "c"] {
-            again += arrived(printed.split("\n\n"), &format!(" row {name} end"));
+            repeats += arrived(printed.split("\n\n"), &format!(" row {name} end"));
         }
         let published = self.ntfy.published();
         let notes: Vec<String> = published[scene.before..]
@@ -119,9 +119,13 @@ impl Story for Delivers {
             .map(|note| format!("{}\n{}", note.title, note.message))
             .collect();
         for number in 0..=ALERTS {
-            again += arrived(notes.iter().map(String::as_str), &title(number));
+            repeats += arrived(notes.iter().map(String::as_str), &title(number));
         }
         verified(place);
-        again
+        Account {
+            accepted: 3 + 1 + ALERTS + 1,
+            dead: 1,
+            repeats,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A tick's story: two feeds with news, one of them new, and an edit that is told; on a database that is
 //! there, or on none.
 
-use super::{Story, ask, copy_state, says_so, start_sender, verified};
+use super::{Account, Story, ask, copy_state, says_so, start_sender, verified};
 use std::process::Command;
 use watchalert_tests::feeds::{FeedServer, Reply};
 use watchalert_tests::programs::{BOUND, Ended, Place, Program};
@@ -91,7 +91,7 @@ impl Story for Reads {
         ended
     }
 
-    fn end(&self, place: &Place) -> usize {
+    fn end(&self, place: &Place) -> Account {
         place.run(Program::Ingest, self.arguments).well();
         start_sender(place, &|_| ()).ended(BOUND).well();
         let printed = place.printed();
@@ -104,6 +104,9 @@ impl Story for Reads {
         let open = "SELECT count(*) FROM outbox WHERE state<>'sent'";
         assert_eq!(ask(place, open), "0");
         assert_eq!(verified(place)["audit"]["repeats_marked"], 0);
-        0
+        Account {
+            accepted: NEWS + edits,
+            ..Account::default()
+        }
     }
 }
