@@ -88,10 +88,11 @@ pub struct Landed {
 impl Runway {
     /// Sends and settles. `chance` is uniform in `[0, 1)`.
     pub async fn fly(self, lease: Arc<Lease<Delivery>>, chance: f64) -> Landed {
-        crash::point("call.before");
+        let channel = &lease.held().destination.channel;
+        crash::point_of("call.before", channel);
         let written = self.steady.moment();
         let Sent { outcome, renamed } = self.send(&lease).await;
-        crash::point("call.after");
+        crash::point_of("call.after", channel);
         let trace = Trace {
             written,
             answered: self.steady.moment(),

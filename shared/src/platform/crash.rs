@@ -19,9 +19,18 @@ pub fn arm(wanted: Option<&str>) {
 
 /// Ends the process when this passing of `point` is the one that is wanted.
 pub fn point(point: &str) {
+    point_of(point, "");
+}
+
+/// As [`point`], of one thing among several: `call.after.mail:2` is its second passing for `mail`.
+pub fn point_of(point: &str, about: &str) {
+    let is_meant = |wanted: &str| {
+        let about = wanted.strip_prefix(point).map(|rest| (rest, about));
+        about.is_some_and(|(rest, about)| rest.is_empty() || rest.strip_prefix('.') == Some(about))
+    };
     let is_wanted = cfg!(debug_assertions)
         && WANTED.get().is_some_and(|(wanted, number)| {
-            wanted == point && PASSED.fetch_add(1, Ordering::Relaxed) + 1 == *number
+            is_meant(wanted) && PASSED.fetch_add(1, Ordering::Relaxed) + 1 == *number
         });
     if is_wanted {
         std::process::abort();
