@@ -78,10 +78,10 @@ fn sender(point: &str) {
     for (from, channel) in points {
         crashes += at_each_passing(&format!("{point}{channel}"), |crash_at| {
             town.enqueue();
-            let crashed = drain(&town, from, crash_at);
+            let has_crashed = drain(&town, from, crash_at);
             assert!(!drain(&town, 0, ""));
             verified(&town.place);
-            crashed
+            has_crashed
         });
     }
     let count = |sql: &str| ask(&town.place, sql).parse::<usize>().expect("a number");
