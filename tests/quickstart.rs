@@ -33,6 +33,7 @@ impl Desk {
 
     fn run(&self, arguments: &[&str]) -> Said {
         let output = Command::new(root().join("scripts/quickstart"))
+            .env("LC_ALL", "C")
             .args(["--state", self.path("state").to_str().unwrap()])
             .args(arguments)
             .current_dir(self.dir.path())
@@ -245,6 +246,7 @@ fn the_exit_code_is_that_of_the_program_that_failed() {
 fn without_the_programs_it_says_so() {
     let desk = Desk::new();
     let output = Command::new(root().join("scripts/quickstart"))
+        .env("LC_ALL", "C")
         .args(["--state", desk.path("state").to_str().unwrap()])
         .env("WATCHALERT_BIN_DIR", desk.dir.path())
         .output()

@@ -246,7 +246,9 @@ fn one_item_that_the_model_fails_on_keeps_no_other_waiting() {
                 verdict("low", "")
             }
         });
-        let room = Room::new(&format!("{}timeout = \"1s\"\n", room::ollama(&ollama)));
+        let timeout = if name == "slow" { "1s" } else { "30s" };
+        let model = format!("{}timeout = \"{timeout}\"\n", room::ollama(&ollama));
+        let room = Room::new(&model);
         let report = room.tick_with(&["Poison", "Bread", "Water"]);
         let judged = |report: &Report| (report.judged_by.model, report.pending);
         assert_eq!(judged(&report), (2, 1), "{name}");

@@ -25,9 +25,9 @@ const STEP: Duration = Duration::from_millis(100);
 const NOTHING: Duration = Duration::from_secs(3_600);
 /// A sender that could do something and does not is given this long of the machine's time, and
 /// then sees the time pass: what it missed costs it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The same for a delivery that is under way and at no stand-in.
-const FLYING: Duration = Duration::from_secs(5);
+const FLYING: Duration = Duration::from_secs(20);
 const MISSED: Duration = Duration::from_millis(10);
 /// Turns of the runtime between two looks.
 const TURNS: usize = 10;
