@@ -5,6 +5,7 @@ use super::{CHAT, GROUP, House, MINUTE, READER, SECOND, TOPIC, screen};
 use shared::model::{Destination, Priority};
 use shared::store::Db;
 use shared::store::outbox::{self, Addressee, Fallback};
+use std::ops::Range;
 use std::time::Duration;
 use watchalert_tests::life::{Home, Life};
 use watchalert_tests::ntfy;
@@ -103,11 +104,15 @@ fn befall(house: &House, troubled: &[usize], trouble: Trouble) {
     }
 }
 
-/// One for each place, elsewhere too when it is late.
-async fn commit(life: &Life<'_, House>, number: usize, falls_back: bool) {
+/// These of each place, elsewhere too when they are late. In one commit: what is told of a trouble takes its turn
+/// after them all.
+async fn commit(life: &Life<'_, House>, numbers: Range<usize>, falls_back: bool) {
     let now = life.now();
     life.write(move |db: &Db| {
-        for at in 0..PLACES.len() {
+        let all = numbers
+            .clone()
+            .flat_map(|number| (0..PLACES.len()).map(move |at| (number, at)));
+        for (number, at) in all {
             let key = format!("{at}-{number:03}.");
             let mut owed = owed(&key, &place(at), Priority::High);
             owed.to = vec![Addressee {
@@ -131,14 +136,13 @@ fn live(trouble: Option<(&[usize], Trouble)>, falls_back: bool) -> House {
         befall(&house, troubled, trouble);
     }
     house.live(async |life| {
-        for number in 0..AT_ONCE {
-            commit(life, number, falls_back).await;
-        }
+        commit(life, 0..AT_ONCE, falls_back).await;
         let end = START + DAY;
         let moments = (1..).map(|number| START + EACH * number);
         for (number, at) in moments.take_while(|at| *at < end.minus(EACH)).enumerate() {
             life.pass_until(at, || false).await;
-            commit(life, AT_ONCE + number, falls_back).await;
+            let number = AT_ONCE + number;
+            commit(life, number..number + 1, falls_back).await;
         }
         life.pass_until(end, || false).await;
     });
