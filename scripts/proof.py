@@ -65,7 +65,9 @@ def section(part, commit, printed, seconds):
     others = [line for line in lines if not line.startswith("| ")]
     day = time.strftime("%Y-%m-%d", time.gmtime())
     command = OTHERS.get(part, f"scripts/prove {part}")
-    text = [f"`{command}`: {day}, commit {commit}, {os.cpu_count()} cores, Linux {kernel()}, {seconds} s."]
+    passed = sum(map(int, re.findall(r"^test result: ok\. (\d+) passed", printed, re.M)))
+    tests = f", {passed} tests passed" if passed else ""
+    text = [f"`{command}`: {day}, commit {commit}, {os.cpu_count()} cores, Linux {kernel()}, {seconds} s{tests}."]
     if rows:
         text += ["", table(COLUMNS), table(["---"] * len(COLUMNS)), *rows]
     if others:

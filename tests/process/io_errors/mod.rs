@@ -80,9 +80,13 @@ impl Tally {
     }
 
     fn tell(&self, name: &str, fault: Fault, operations: u64) {
-        let next = match fault.times {
-            1 => String::new(),
-            times => format!(" and the next {}", times - 1),
+        let which = match fault.on {
+            On::Reads => " where it reads".to_owned(),
+            _ if fault.times == 1 => " where it writes or syncs".to_owned(),
+            _ => format!(
+                " where it needs room, and the next {} times",
+                fault.times - 1
+            ),
         };
         let Account {
             accepted,
@@ -90,7 +94,7 @@ impl Tally {
             repeats,
         } = self.account;
         Proof {
-            what: &format!("{name}: {}{next}", fault.with.name()),
+            what: &format!("{name}: {}{which}", fault.with.name()),
             how: format!("at {} of about {operations} operations", self.points),
             accepted,
             // Each story has looked for everything.
