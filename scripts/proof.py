@@ -66,7 +66,7 @@ def section(part, commit, printed, seconds):
     day = time.strftime("%Y-%m-%d", time.gmtime())
     command = OTHERS.get(part, f"scripts/prove {part}")
     passed = sum(map(int, re.findall(r"^test result: ok\. (\d+) passed", printed, re.M)))
-    tests = f", {passed} tests passed" if passed else ""
+    tests = f", {passed} {'test' if passed == 1 else 'tests'} passed" if passed else ""
     text = [f"`{command}`: {day}, commit {commit}, {os.cpu_count()} cores, Linux {kernel()}, {seconds} s{tests}."]
     if rows:
         text += ["", table(COLUMNS), table(["---"] * len(COLUMNS)), *rows]
